@@ -13,8 +13,10 @@
 #include "base/utf8.h"
 
 #define GP_OPTIONS_MAX 32
-#define GP_OPTION_HELP 1 /* no option of a command has this id */
-#define GP_HELP_INDENT 30
+/* No option of a command has these ids. */
+#define GP_OPTION_HELP    1
+#define GP_OPTION_VERSION 2
+#define GP_HELP_INDENT    30
 
 /* "gpreempt find" is PREFIX(command) and the name. */
 #define PREFIX(command) ((command)->alone ? "" : "gpreempt ")
@@ -56,9 +58,10 @@ static void print_option(const struct gp_option *option)
 
 void gp_command_help(const struct gp_command *command)
 {
-	static const struct gp_option help = {.id = 'h',
-					      .name = "help",
-					      .help = N_("show this help and exit")};
+	static const struct gp_option common[] = {
+		{.id = 'h', .name = "help", .help = N_("show this help and exit")},
+		{.id = 256, .name = "version", .help = N_("print the version and exit")},
+	};
 
 	printf(_("Usage: %s%s [OPTION...]%s%s\n\n%s.\n"), PREFIX(command), command->name,
 	       *command->arguments ? " " : "", command->arguments, gettext(command->summary));
@@ -67,7 +70,8 @@ void gp_command_help(const struct gp_command *command)
 	printf("\n%s\n", _("Options:"));
 	for (const struct gp_option *o = command->options; o->name; o++)
 		print_option(o);
-	print_option(&help);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(common); i++)
+		print_option(&common[i]);
 	printf("\n%s\n", command->exit_status
 				 ? gettext(command->exit_status)
 				 : _("Exit status: 0 ok, 1 not found or failed, 2 bad usage."));
@@ -101,6 +105,7 @@ static void build_tables(const struct gp_command *command, struct option *longs,
 		}
 	}
 	longs[count++] = (struct option){.name = "help", .val = GP_OPTION_HELP};
+	longs[count++] = (struct option){.name = "version", .val = GP_OPTION_VERSION};
 	longs[count] = (struct option){0};
 	*shorts++ = 'h';
 	*shorts = '\0';
@@ -115,10 +120,34 @@ static const struct gp_option *find_option(const struct gp_command *command, int
 	return NULL;
 }
 
+/* `word` is as typed: "--jsn=x". */
+static void refuse_option(const struct gp_command *command, const struct option *longs,
+			  const char *word)
+{
+	char name[64];
+	struct gp_nearest nearest = {.typed = name};
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	if (strncmp(name, "--", 2) == 0)
+		nearest.typed += 2;
+	for (; longs->name && nearest.typed != name; longs++) {
+		gp_nearest_look(&nearest, longs->name);
+		if (strcmp(nearest.typed, longs->name) == 0) {
+			gp_usage_error(command, "option '%s' does not take a value", name);
+			return;
+		}
+	}
+	if (*nearest.word)
+		gp_usage_error(command, "unknown option '%s'; did you mean '--%s'?", name,
+			       nearest.word);
+	else
+		gp_usage_error(command, "unknown option '%s'", word);
+}
+
 int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
 {
-	struct option longs[GP_OPTIONS_MAX + 2];
+	struct option longs[GP_OPTIONS_MAX + 3];
 	char shorts[3 * GP_OPTIONS_MAX + 5];
 	int id;
 
@@ -132,15 +161,21 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 			gp_command_help(command);
 			return 1;
 		}
+		if (id == GP_OPTION_VERSION) {
+			printf("%s %s\n", command->alone ? command->name : "gpreempt", GP_VERSION);
+			return 1;
+		}
 		if (id == '?' || id == ':') {
 			char letter[] = {'-', (char)optopt, '\0'};
 			bool is_short = optopt > ' ' && optopt < 0x7f &&
 					strncmp(argv[optind - 1], "--", 2) != 0;
 
-			gp_usage_error(command,
-				       id == ':' ? _("option '%s' needs a value")
-						 : _("unknown option '%s'"),
-				       is_short ? letter : argv[optind - 1]);
+			const char *word = is_short ? letter : argv[optind - 1];
+
+			if (id == ':')
+				gp_usage_error(command, "option '%s' needs a value", word);
+			else
+				refuse_option(command, longs, word);
 			return -EINVAL;
 		}
 		option = find_option(command, id);

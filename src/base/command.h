@@ -39,22 +39,23 @@ struct gp_option {
 
 struct gp_command {
 	const char *name;
-	bool alone;                      /* a program of this name, not a command of gpreempt */
-	const char *arguments;           /* "PID [LOG...]" */
-	enum gp_completion completion;   /* of the arguments */
-	const char *summary;             /* N_(): one line without a full stop */
-	const char *description;         /* N_(): paragraphs */
-	const struct gp_option *options; /* ends with an entry without name; --help is added */
-	const char *exit_status;         /* N_(): a paragraph; NULL: the usual one */
-	const char *examples;            /* lines as typed, comments start with #; may be NULL */
+	bool alone;                    /* a program of this name, not a command of gpreempt */
+	const char *arguments;         /* "PID [LOG...]" */
+	enum gp_completion completion; /* of the arguments */
+	const char *summary;           /* N_(): one line without a full stop */
+	const char *description;       /* N_(): paragraphs */
+	const struct gp_option
+		*options; /* ends with an entry without name; --help and --version are added */
+	const char *exit_status; /* N_(): a paragraph; NULL: the usual one */
+	const char *examples;    /* lines as typed, comments start with #; may be NULL */
 	int (*run)(const struct gp_command *command, int argc, char **argv);
 };
 
 /*
  * Parses argv[1..] by the table and calls set() for each option in order; set() returns 0, or what
  * gp_usage_error() returned. Afterwards argv[*first..argc-1] are the arguments. Returns 0, -EINVAL
- * (already reported) or 1 when --help was printed. An optional value is taken from the next word if
- * that word begins with a digit.
+ * (already reported) or 1 when --help or --version was printed. An optional value is taken from the
+ * next word if that word begins with a digit.
  */
 int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first);

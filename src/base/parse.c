@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/parse.h"
 
+#include "base/core.h"
+
 /* Largest pid the kernel hands out is 2^22; pid_t is a signed int. */
 #define GP_PID_LIMIT 0x7fffffffu
 
@@ -70,26 +72,37 @@ bool gp_argument_pid(const char *text, u32 *pid)
 	return true;
 }
 
-size_t gp_word_distance(const char *a, const char *b)
+enum { MOST = sizeof(((struct gp_nearest *)0)->word) - 1 };
+
+/* How many letters must be added, left out, changed or swapped to make one word of the other. */
+static size_t word_distance(const char *a, const char *b)
 {
-	enum { MOST = 32 };
-	size_t row[MOST + 1], length = strlen(b);
+	size_t steps[MOST + 1][MOST + 1], rows = strlen(a), columns = strlen(b);
 
-	if (length > MOST || strlen(a) > MOST)
+	if (rows > MOST || columns > MOST)
 		return MOST;
-	for (size_t i = 0; i <= length; i++)
-		row[i] = i;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t diagonal = row[0];
+	for (size_t i = 0; i <= rows; i++) {
+		for (size_t j = 0; j <= columns; j++) {
+			size_t least =
+				i && j ? steps[i - 1][j - 1] + (a[i - 1] != b[j - 1]) : i + j;
 
-		row[0] = i;
-		for (size_t j = 1; j <= length; j++) {
-			size_t change = diagonal + (a[i - 1] != b[j - 1]);
-			size_t less = row[j] < row[j - 1] ? row[j] : row[j - 1];
-
-			diagonal = row[j];
-			row[j] = change < less + 1 ? change : less + 1;
+			if (i && j)
+				least = GP_MIN(least, GP_MIN(steps[i - 1][j], steps[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				least = GP_MIN(least, steps[i - 2][j - 2] + 1);
+			steps[i][j] = least;
 		}
 	}
-	return row[length];
+	return steps[rows][columns];
+}
+
+void gp_nearest_look(struct gp_nearest *nearest, const char *word)
+{
+	size_t length = strlen(nearest->typed), found = word_distance(nearest->typed, word);
+
+	/* Half of the letters may be wrong, and at most three. */
+	if (found > (length < 6 ? length / 2 : 3) || (*nearest->word && found >= nearest->distance))
+		return;
+	nearest->distance = found;
+	memcpy(nearest->word, word, strlen(word) + 1);
 }

@@ -55,8 +55,13 @@ bool gp_argument_u64(const char *text, u64 *value);
 /* A positive pid that fits the kernel's pid_t. */
 bool gp_argument_pid(const char *text, u32 *pid);
 
-/* How many letters must change to make one word of the other (Levenshtein), for "did you mean".
- * Words of more than 32 letters are 32 apart. */
-size_t gp_word_distance(const char *a, const char *b);
+/* For "did you mean": of the words looked at, the one nearest to what was typed, if it is near. */
+struct gp_nearest {
+	const char *typed;
+	size_t distance;
+	char word[33]; /* "": none */
+};
+
+void gp_nearest_look(struct gp_nearest *nearest, const char *word);
 
 #endif

@@ -37,3 +37,10 @@ const struct gp_command *const gp_cli_commands[] = {
 	&gp_cli_manual,
 	NULL,
 };
+/* clang-format on */
+
+void gp_cli_command_nearest(struct gp_nearest *nearest)
+{
+	for (size_t i = 0; gp_cli_commands[i]; i++)
+		gp_nearest_look(nearest, gp_cli_commands[i]->name);
+}

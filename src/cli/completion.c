@@ -72,7 +72,7 @@ static void bash_command(const struct gp_command *command)
 		puts("\t\treturn ;;");
 	}
 	puts("\tesac\n\tif [[ $cur == -* ]]; then");
-	printf("\t\tmapfile -t COMPREPLY < <(compgen -W '--help");
+	printf("\t\tmapfile -t COMPREPLY < <(compgen -W '--help --version");
 	for (const struct gp_option *o = command->options; o->name; o++)
 		printf(" --%s", o->name);
 	puts("' -- \"$cur\")\n\t\treturn\n\tfi");
@@ -175,7 +175,8 @@ static void zsh_command(const struct gp_command *command)
 			printf(":%s:%s", o->value, zsh_action(o->completion));
 		puts("' \\");
 	}
-	puts("\t\t'--help[show this help and exit]' \\");
+	puts("\t\t'--help[show this help and exit]' \\\n"
+	     "\t\t'--version[print the version and exit]' \\");
 	if (command->completion == GP_COMPLETE_PID)
 		puts("\t\t'1:pid:_gpreempt_pids' '*:log:_files'");
 	else if (command->completion == GP_COMPLETE_VGPU)
@@ -247,6 +248,7 @@ static void fish_command(const struct gp_command *command, const char *condition
 	for (const struct gp_option *o = command->options; o->name; o++)
 		fish_option(condition, o);
 	printf("complete %s -l help -s h -d 'show this help and exit'\n", condition);
+	printf("complete %s -l version -d 'print the version and exit'\n", condition);
 	if (command->completion == GP_COMPLETE_PID)
 		printf("complete %s -F -a '(__gpreempt_pids)'\n", condition);
 	else if (command->completion == GP_COMPLETE_SHELL)

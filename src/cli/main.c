@@ -37,6 +37,7 @@ int main(int argc, char **argv)
 {
 	static char help_option[] = "--help";
 	const char *name = argc > 1 ? argv[1] : NULL;
+	struct gp_nearest nearest = {0};
 
 	gp_i18n_init();
 	if (!name) {
@@ -66,7 +67,13 @@ int main(int argc, char **argv)
 		if (strcmp(command->name, name) == 0)
 			return gp_command_finish(command, run(command, argc - 1, argv + 1));
 	}
-	fprintf(stderr, _("gpreempt: unknown command '%s'\nTry 'gpreempt --help' for a list.\n"),
-		name);
+	nearest.typed = name;
+	gp_cli_command_nearest(&nearest);
+	if (*nearest.word)
+		fprintf(stderr, _("gpreempt: unknown command '%s'; did you mean '%s'?\n"), name,
+			nearest.word);
+	else
+		fprintf(stderr, _("gpreempt: unknown command '%s'\n"), name);
+	fputs(_("Try 'gpreempt --help' for a list.\n"), stderr);
 	return GP_EXIT_USAGE;
 }

@@ -99,7 +99,8 @@ static void print_command(const struct gp_command *command)
 	puts(".SH OPTIONS");
 	for (const struct gp_option *o = command->options; o->name; o++)
 		print_option(o);
-	puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary and exit");
+	puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary and exit\n"
+	     ".TP\n\\fB\\-\\-version\\fR\nprint the version and exit");
 	puts(".SH EXIT STATUS");
 	print_paragraphs(command->exit_status ? command->exit_status
 					      : "0 ok, 1 not found or failed, 2 bad usage.");
@@ -136,11 +137,13 @@ static int no_options(void *ctx, int id, const char *value)
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	int first, status = gp_command_parse(command, argc, argv, no_options, NULL, &first);
+	struct gp_nearest nearest = {0};
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first > 1)
 		return gp_usage_error(command, "%s", _("specify one command"));
+	nearest.typed = argv[first];
 	if (first == argc || strcmp(argv[first], "gpreempt") == 0) {
 		print_overview();
 		return GP_EXIT_OK;
@@ -155,7 +158,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 			return GP_EXIT_OK;
 		}
 	}
-	return gp_usage_error(command, "unknown command '%s'", argv[first]);
+	gp_cli_command_nearest(&nearest);
+	return *nearest.word ? gp_usage_error(command, "unknown command '%s'; did you mean '%s'?",
+					      argv[first], nearest.word)
+			     : gp_usage_error(command, "unknown command '%s'", argv[first]);
 }
 
 static const struct gp_option options[] = {{0}};

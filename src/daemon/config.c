@@ -284,18 +284,19 @@ static const struct gp_daemon_key *keys_of(struct reading *reading, void **base,
 
 static void unknown_key(struct reading *reading, const struct gp_daemon_key *keys, const char *name)
 {
-	const char *nearest = gp_daemon_key_nearest(keys, name);
+	struct gp_nearest nearest = {.typed = name};
 	struct gp_buf all = {0};
 
-	if (nearest) {
-		mistake(reading, "unknown key '%s' in %s; did you mean '%s'?", name, reading->title,
-			nearest);
-		return;
-	}
-	for (size_t i = 0; keys[i].name; i++)
+	for (size_t i = 0; keys[i].name; i++) {
+		gp_nearest_look(&nearest, keys[i].name);
 		gp_buf_printf(&all, "%s%s", i ? ", " : "", keys[i].name);
-	mistake(reading, "unknown key '%s' in %s; known keys: %s", name, reading->title,
-		gp_buf_str(&all));
+	}
+	if (*nearest.word)
+		mistake(reading, "unknown key '%s' in %s; did you mean '%s'?", name, reading->title,
+			nearest.word);
+	else
+		mistake(reading, "unknown key '%s' in %s; known keys: %s", name, reading->title,
+			gp_buf_str(&all));
 	gp_buf_free(&all);
 }
 

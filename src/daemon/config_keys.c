@@ -222,19 +222,3 @@ int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name)
 	}
 	return -1;
 }
-
-const char *gp_daemon_key_nearest(const struct gp_daemon_key *keys, const char *name)
-{
-	const char *nearest = NULL;
-	size_t best = 4;
-
-	for (; keys->name; keys++) {
-		size_t found = gp_word_distance(name, keys->name);
-
-		if (found < best) {
-			best = found;
-			nearest = keys->name;
-		}
-	}
-	return nearest;
-}

@@ -41,7 +41,5 @@ int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *
 
 /* The index of the key, or -1. */
 int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name);
-/* The key most similar to an unknown name; NULL if none is. */
-const char *gp_daemon_key_nearest(const struct gp_daemon_key *keys, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define DEFAULT_CONFIG GP_SYSCONFDIR "/gpreempt/gpreemptd.conf"
 
-enum { OPTION_ACT = 256, OPTION_OBSERVE, OPTION_CHECK, OPTION_VERSION };
+enum { OPTION_ACT = 256, OPTION_OBSERVE, OPTION_CHECK };
 
 struct journal {
 	struct gp_diag diag;
@@ -38,8 +38,6 @@ static const struct gp_option options[] = {
 	 N_("set mode = observe, overriding the configuration")},
 	{OPTION_CHECK, "check", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("check a configuration and exit")},
-	{OPTION_VERSION, "version", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print the version and exit")},
 	{0},
 };
 
@@ -74,25 +72,23 @@ struct settings {
 	const char *config;
 	int mode; /* -1: the configuration's */
 	const char *check;
-	bool version;
 };
 
 static int set(void *ctx, int id, const char *value)
 {
 	struct settings *settings = ctx;
+	int mode;
 
 	switch (id) {
 	case OPTION_ACT:
-		settings->mode = GP_MODE_ACT;
-		break;
 	case OPTION_OBSERVE:
-		settings->mode = GP_MODE_OBSERVE;
+		mode = id == OPTION_ACT ? GP_MODE_ACT : GP_MODE_OBSERVE;
+		if (settings->mode >= 0 && settings->mode != mode)
+			return gp_usage_error(&command, "--act and --observe cannot be combined");
+		settings->mode = mode;
 		break;
 	case OPTION_CHECK:
 		settings->check = value;
-		break;
-	case OPTION_VERSION:
-		settings->version = true;
 		break;
 	default:
 		settings->config = value;
@@ -111,10 +107,8 @@ static int parse(int argc, char **argv, struct settings *settings, struct gp_dia
 		return gp_usage_error(&command, "unexpected argument '%s'", argv[first]);
 	if (!status && settings->check)
 		return check(settings->check, diag);
-	if (!status && !settings->version)
-		return -1;
 	if (!status)
-		puts("gpreemptd " GP_VERSION);
+		return -1;
 	return gp_command_finish(&command, GP_EXIT_OK);
 }
 

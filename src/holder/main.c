@@ -35,7 +35,7 @@ static const struct gp_gpu_control_ops *const mechanisms[] = {&gp_holder_agent_c
 							      &gp_nvrm_control, NULL};
 
 struct program {
-	bool foreground, version;
+	bool foreground;
 	u32 idle_ms;
 	int lock, listen;
 };
@@ -154,15 +154,13 @@ static int serve(const struct program *program)
 	return 0;
 }
 
-enum { OPTION_FOREGROUND = 256, OPTION_IDLE, OPTION_VERSION };
+enum { OPTION_FOREGROUND = 256, OPTION_IDLE };
 
 static const struct gp_option options[] = {
 	{OPTION_FOREGROUND, "foreground", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("stay in the foreground")},
 	{OPTION_IDLE, "idle", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("exit after TIME without clients (0: never exit)")},
-	{OPTION_VERSION, "version", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print the version and exit")},
 	{0},
 };
 
@@ -182,8 +180,6 @@ static int set(void *ctx, int id, const char *value)
 
 	if (id == OPTION_FOREGROUND)
 		program->foreground = true;
-	if (id == OPTION_VERSION)
-		program->version = true;
 	if (id != OPTION_IDLE)
 		return 0;
 	if (gp_option_duration(&command, "idle", value, 0, 86400 * GP_NS_PER_S, &idle))
@@ -203,9 +199,7 @@ int main(int argc, char **argv)
 		return GP_EXIT_USAGE;
 	if (!status && first < argc)
 		return gp_usage_error(&command, "unexpected argument '%s'", argv[first]);
-	if (!status && program.version)
-		puts("gpreempt-holder " GP_VERSION);
-	if (status || program.version)
+	if (status)
 		return gp_command_finish(&command, GP_EXIT_OK);
 	int error = take_lock(&program);
 	if (error > 0)

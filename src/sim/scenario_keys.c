@@ -62,40 +62,30 @@ int gp_sim_reader_number(struct gp_sim_reader *r, const char *key, const char *v
 	return reader_check(r, key, gp_count_parse(value, min, max, out, why), why);
 }
 
-static void look_at(const char *name, const char *word, size_t *best, char *nearest, size_t size)
-{
-	size_t found = gp_word_distance(name, word);
-
-	if (found >= *best)
-		return;
-	*best = found;
-	snprintf(nearest, size, "%s", word);
-}
-
 /* Says what was probably meant, or everything there is. */
 static int unknown(struct gp_sim_reader *r, const struct gp_sim_scenario_key *keys, size_t count,
 		   const char *also, const char *name)
 {
-	char nearest[GP_SCENARIO_KEY_LENGTH] = "", word[GP_SCENARIO_KEY_LENGTH];
+	struct gp_nearest nearest = {.typed = name};
+	char word[GP_SCENARIO_KEY_LENGTH];
 	struct gp_buf all = {0};
-	size_t best = 3;
 	int error;
 
 	while (*also) {
 		size_t length = strcspn(also, " ");
 
 		snprintf(word, sizeof(word), "%.*s", (int)length, also);
-		look_at(name, word, &best, nearest, sizeof(nearest));
+		gp_nearest_look(&nearest, word);
 		gp_buf_printf(&all, "%s%s", all.len ? ", " : "", word);
 		also += length + strspn(also + length, " ");
 	}
 	for (size_t i = 0; i < count; i++) {
-		look_at(name, keys[i].name, &best, nearest, sizeof(nearest));
+		gp_nearest_look(&nearest, keys[i].name);
 		gp_buf_printf(&all, "%s%s", all.len ? ", " : "", keys[i].name);
 	}
-	if (*nearest)
+	if (*nearest.word)
 		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\"; did you mean \"%s\"?",
-				r->file, r->line, name, nearest);
+				r->file, r->line, name, nearest.word);
 	else
 		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\" (use %s)", r->file,
 				r->line, name, gp_buf_str(&all));

@@ -48,7 +48,27 @@ class EveryCommand(unittest.TestCase):
             self.assertIn("EXAMPLES" if command != "gpreempt" else "COMMANDS", done.stdout)
 
     def test_the_program_knows_its_version(self):
-        self.assertRegex(gpreempt("--version").stdout, r"^gpreempt \d+\.\d+\.\d+\n$")
+        version = gpreempt("--version").stdout
+        self.assertRegex(version, r"^gpreempt \d+\.\d+\.\d+\n$")
+        for command in commands():
+            self.assertEqual((gpreempt(command, "--version").returncode, gpreempt(command, "--version").stdout), (0, version))
+        for program, name in (("queue_finder", "queue_finder"), ("gpreempt-sim", "gpreempt"), ("gpreempt-vgpu", "gpreempt"),
+                              ("gpreempt-selftest", "gpreempt"), ("gpreempt-holder", "gpreempt-holder"), ("gpreemptd", "gpreemptd")):
+            done = run(os.path.join(os.path.dirname(GPREEMPT), program), "--version")
+            self.assertEqual((done.returncode, done.stdout), (0, version.replace("gpreempt", name)), program)
+
+    def test_what_was_probably_meant_is_named(self):
+        for arguments, said in ((("fnd",), "gpreempt: unknown command 'fnd'; did you mean 'find'?"),
+                                (("help", "susped"), "gpreempt: unknown command 'susped'; did you mean 'suspend'?"),
+                                (("manual", "tpo"), "gpreempt manual: unknown command 'tpo'; did you mean 'top'?"),
+                                (("find", "--jsn", "7"), "gpreempt find: unknown option '--jsn'; did you mean '--json'?"),
+                                (("find", "--no-lvie=3", "7"), "gpreempt find: unknown option '--no-lvie'; did you mean '--no-live'?"),
+                                (("find", "--json=3", "7"), "gpreempt find: option '--json' does not take a value"),
+                                (("xyzzy",), "gpreempt: unknown command 'xyzzy'"),
+                                (("find", "--xyzzy", "7"), "gpreempt find: unknown option '--xyzzy'"),
+                                (("find", "-Q", "7"), "gpreempt find: unknown option '-Q'")):
+            done = gpreempt(*arguments)
+            self.assertEqual((done.returncode, done.stderr.splitlines()[0]), (2, said))
 
 
 class Completion(unittest.TestCase):

@@ -70,6 +70,12 @@ class FindLog(unittest.TestCase):
         self.assertGreater(read["torn"], 0)
         self.assertRegex(done.stderr, r"warning: %s:\d+: damaged lines: %d torn, %d too long"
                          % (re.escape(torn), read["torn"], read["overlong"]))
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
+            log.write(":3:hip_device_runtime.cpp   :622 : 93675001763 us: [pid:7 tid:0x7f116063e640]  hipGetDevice ( 0x7f116063bb78 )\n")
+            log.flush()
+            done = gpreempt("find", "--no-live", "--all", "--json", log.name)
+            self.assertEqual((done.returncode, done.stdout.strip()), (1, "[]"))
+            self.assertIn("the log names no queue", done.stderr)
         clean = gpreempt("find", "--no-live", "--all", CNN)
         self.assertEqual((clean.returncode, clean.stderr), (0, ""))
 

@@ -115,6 +115,10 @@ class Commands(unittest.TestCase):
         self.assertEqual(json.loads(self.gpreempt("top", "--json").stdout)["mode"], "observe")
         self.assertEqual(json.loads(self.gpreempt("stats", "--json").stdout)["jobs"], 0)
         self.assertEqual(self.gpreempt("log").stdout, "")
+        for command in (("log", "999999"), ("log", "--json", "999999"), ("why", "999999")):
+            done = self.gpreempt(*command)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+            self.assertIn("gpreemptd has no information about pid 999999", done.stderr)
         done = self.gpreempt("why", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("gpreemptd has no information about pid 1", done.stderr)
@@ -235,6 +239,9 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(said, done.stderr)
         self.assertEqual(self.run_it(GPREEMPTD, "--no-such").returncode, 2)
+        done = self.run_it(GPREEMPTD, "--act", "--observe")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--act and --observe cannot be combined", done.stderr)
         self.assertEqual(self.run_it(GPREEMPTD, "extra").returncode, 2)
         self.assertEqual(self.run_it(GPREEMPTD, "--config", "/no/such").returncode, 2)
 

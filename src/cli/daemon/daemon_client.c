@@ -159,3 +159,11 @@ int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag
 	*out = jobs;
 	return (int)count;
 }
+
+int gp_cli_daemon_unknown(struct gp_diag *diag, u32 pid)
+{
+	return gp_fail(diag, -ESRCH,
+		       "gpreemptd has no information about pid %u; 'gpreempt top --once' lists its "
+		       "jobs",
+		       pid);
+}

@@ -42,6 +42,9 @@ int gp_cli_daemon_work(struct gp_cli_daemon_client *client, struct gp_diag *diag
 int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag, u32 pid,
 		       struct gp_proto_msg_job **out);
 
+/* -ESRCH, after saying that gpreemptd knows nothing about it. */
+int gp_cli_daemon_unknown(struct gp_diag *diag, u32 pid);
+
 /* "trainer (pid 4711)"; "?" when there is none. */
 void gp_cli_decision_who(const char *name, u32 pid, char *out, size_t size);
 /* "trainer (pid 4711) makes room for ..." */

@@ -21,6 +21,7 @@ struct settings {
 	struct gp_command_diag sink;
 	struct gp_cli_daemon_client client;
 	bool follow, json, all;
+	bool known; /* there is a line about pid */
 	const char *perfetto;
 	u64 lines; /* UINT64_MAX: all there are */
 	u32 pid;
@@ -54,13 +55,15 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static bool wanted(const struct settings *settings, const struct gp_proto_msg_decision *line)
+static bool wanted(struct settings *settings, const struct gp_proto_msg_decision *line)
 {
-	if (!settings->json && !settings->all && gp_cli_decision_is_routine(line))
-		return false;
-	if (!settings->pid || line->job_pid == settings->pid || line->other_pid == settings->pid)
-		return true;
-	return settings->job && (line->job == settings->job || line->other == settings->job);
+	bool about =
+		!settings->pid || line->job_pid == settings->pid ||
+		line->other_pid == settings->pid ||
+		(settings->job && (line->job == settings->job || line->other == settings->job));
+
+	settings->known |= about;
+	return about && (settings->json || settings->all || !gp_cli_decision_is_routine(line));
 }
 
 static int print(const struct gp_proto_msg_decision *line, void *data)
@@ -165,6 +168,8 @@ static int show(struct settings *settings)
 	memcpy(&status, client->message.body, sizeof(status));
 	settings->next = status.first_decision;
 	error = show_past(settings);
+	if (!error && settings->pid && !settings->follow && !settings->known && !settings->job)
+		error = gp_cli_daemon_unknown(diag, settings->pid);
 	if (error || !settings->follow)
 		return error;
 	if (fflush(stdout))

@@ -319,10 +319,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return GP_EXIT_FAILED;
 	error = read_all(&story);
 	if (!error && !story.job.id && !story.count)
-		error = gp_fail(&story.sink.diag, -ESRCH,
-				"gpreemptd has no information about pid %u; 'gpreempt top --once' "
-				"lists its jobs",
-				story.pid);
+		error = gp_cli_daemon_unknown(&story.sink.diag, story.pid);
 	if (!error)
 		error = show(&story);
 	gp_cli_daemon_close(&story.client);

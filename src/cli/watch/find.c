@@ -141,6 +141,16 @@ static int print_doc(struct gp_doc *doc)
 	return error;
 }
 
+static void say_nothing_found(const struct gp_inspect_find_options *find, struct gp_diag *diag)
+{
+	if (find->log_count)
+		gp_fail(diag, -ENOENT,
+			"the log names no queue; record a log with AMD_LOG_LEVEL=4 (5 since ROCm "
+			"7.1)");
+	else
+		gp_fail(diag, -ENOENT, "no process on this machine has a GPU queue");
+}
+
 static int run_find(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
@@ -155,6 +165,8 @@ static int run_find(const struct gp_command *command, int argc, char **argv)
 	if (!error)
 		error = arguments.json ? gp_cli_find_print_json(stdout, &result, arguments.find.all)
 				       : print_doc(gp_cli_find_doc(&result, arguments.long_form));
+	if (!error && !queue_total(&result) && arguments.find.all)
+		say_nothing_found(&arguments.find, &diag.diag);
 	status = error || !queue_total(&result) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	gp_inspect_find_result_free(&result);
 	return status;
