@@ -319,7 +319,7 @@ static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hel
 			if (!request)
 				gp_holder_connection_event(connection, GP_EVENT_JOINED, target->id,
 							   agent->pid, 0);
-			gp_holder_elsewhere_target_changed(target);
+			gp_holder_elsewhere_changed(target);
 		}
 	}
 }

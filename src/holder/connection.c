@@ -7,21 +7,12 @@
 #include "holder/holder.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPT_AGAIN_NS 100000000ull
-
-static void free_request(struct gp_holder_request *request)
-{
-	free(request->records);
-	free(request->added);
-	free(request->body);
-	free(request);
-}
 
 void gp_holder_connection_remove(struct gp_holder_connection *connection)
 {
@@ -34,10 +25,7 @@ void gp_holder_connection_remove(struct gp_holder_connection *connection)
 		struct gp_holder_request *request =
 			gp_container(at, struct gp_holder_request, link);
 
-		gp_list_remove(&request->link);
-		request->connection = NULL;
-		if (!request->waiting)
-			free_request(request);
+		gp_holder_request_abandon(request);
 	}
 	while (connection->out) {
 		struct gp_holder_out *out = connection->out;
@@ -98,8 +86,8 @@ static void keep(struct gp_holder_connection *connection, const struct gp_proto_
 	rearm(connection);
 }
 
-static void send_message(struct gp_holder_connection *connection, u16 type, u32 serial, s32 status,
-			 const void *body, size_t size)
+void gp_holder_connection_send(struct gp_holder_connection *connection, u16 type, u32 serial,
+			       s32 status, const void *body, size_t size)
 {
 	struct gp_proto_msg header = {.type = type,
 				      .size = (u32)(sizeof(header) + size),
@@ -163,146 +151,25 @@ void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kin
 	for (struct gp_holder_out *out = connection->out; out; out = out->next)
 		if (out->header.type == GP_MSG_EVENT && says_already(out->body, &event))
 			return;
-	send_message(connection, GP_MSG_EVENT, 0, 0, &event, sizeof(event));
+	gp_holder_connection_send(connection, GP_MSG_EVENT, 0, 0, &event, sizeof(event));
 }
 
-/* ---- requests, answered in their order ---- */
+/* ---- in ---- */
 
-struct gp_holder_request *gp_holder_request_add(struct gp_holder_connection *connection,
-						const struct gp_proto_msg *header,
-						struct gp_holder_target *target)
+/* Each target has room for a few: one program that does not answer takes none of the others'. */
+static u32 most_requests(const struct gp_holder_connection *connection)
 {
-	struct gp_holder_request *request = calloc(1, sizeof(*request));
-
-	if (!request)
-		return NULL;
-	request->connection = connection;
-	request->target = target;
-	request->type = header->type;
-	request->serial = header->serial;
-	request->deadline_ns = GP_NEVER;
-	gp_list_add_tail(&connection->requests, &request->link);
-	connection->request_count++;
-	return request;
+	return GP_HOLDER_REQUESTS + GP_HOLDER_REQUESTS_TARGET * connection->target_count;
 }
 
-/* A renewal, or the opening of another process, must not wait for one that does not let itself be
- * stopped: whoever asks would lose its other leases over it. Nor must a suspension wait for a share
- * or a priority that a program does not take. */
-static bool is_ordered(const struct gp_holder_request *request)
+void gp_holder_connection_answered(struct gp_holder_connection *connection)
 {
-	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN &&
-	       request->type != GP_MSG_SHARE && request->type != GP_MSG_PRIORITY;
-}
-
-static void flush(struct gp_holder_connection *connection)
-{
-	struct gp_list *at, *next;
-
-	gp_list_for_each_safe(at, next, &connection->requests)
-	{
-		struct gp_holder_request *request =
-			gp_container(at, struct gp_holder_request, link);
-
-		if (!request->answered && is_ordered(request))
-			break;
-		if (!request->answered)
-			continue; /* nobody waits for that one */
-		if (!request->sent) {
-			send_message(connection, request->type, request->serial, request->status,
-				     request->body, request->body_size);
-			connection->request_count--;
-			request->sent = true;
-		}
-		if (request->waiting)
-			continue;
-		gp_list_remove(&request->link);
-		free_request(request);
-	}
-	if (connection->paused && connection->request_count < GP_HOLDER_REQUESTS / 2) {
+	connection->request_count--;
+	if (connection->paused && connection->request_count < most_requests(connection) / 2) {
 		connection->paused = false;
 		rearm(connection);
 	}
 }
-
-void gp_holder_request_answer(struct gp_holder_request *request, s32 status, const void *body,
-			      size_t size)
-{
-	struct gp_holder_connection *connection = request->connection;
-
-	if (request->answered)
-		return;
-	request->answered = true;
-	request->status = status;
-	if (!connection)
-		return;
-	/* First in line, as almost always: no copy. */
-	if (connection->requests.next == &request->link || !is_ordered(request)) {
-		send_message(connection, request->type, request->serial, status, body, size);
-		connection->request_count--;
-		request->sent = true;
-		if (!request->waiting) {
-			gp_list_remove(&request->link);
-			free_request(request);
-		}
-	} else if (size) {
-		request->body = malloc(size);
-		if (!request->body) {
-			connection->closing = true;
-			return;
-		}
-		memcpy(request->body, body, size);
-		request->body_size = size;
-	}
-	flush(connection);
-}
-
-void gp_holder_request_fail(struct gp_holder_request *request, int error)
-{
-	struct gp_proto_reasons why = request->why;
-
-	if (!why.count) {
-		why.count = 1;
-		gp_proto_say(&why.reason[0], error, GP_SAY_ERROR);
-	}
-	gp_holder_request_answer(request, error, &why, sizeof(why));
-}
-
-void gp_holder_request_refuse(struct gp_holder_request *request, int error, enum gp_proto_code code,
-			      ...)
-{
-	va_list args;
-
-	va_start(args, code);
-	request->why.count = 1;
-	gp_proto_vsay(&request->why.reason[0], error, code, args);
-	va_end(args);
-	gp_holder_request_fail(request, error);
-}
-
-/* A group is not complete before every agent has said who it is. */
-static bool is_complete(const struct gp_holder_request *request)
-{
-	return request->type != GP_MSG_OPEN || !request->target || !request->target->group[0] ||
-	       gp_holder_agents_settled(request->connection->holder);
-}
-
-void gp_holder_request_job_done(struct gp_holder_request *request, struct gp_holder_job *job)
-{
-	gp_holder_request_take(request, job);
-	if (--request->waiting)
-		return;
-	if (!request->answered && request->connection) {
-		if (is_complete(request))
-			gp_holder_request_finish(request);
-	} else if (!request->connection) {
-		free_request(request);
-	} else {
-		flush(request->connection);
-	}
-}
-
-/* ---- in ---- */
 
 static void connection_ready(struct gp_watch *watch, u32 events)
 {
@@ -317,7 +184,7 @@ static void connection_ready(struct gp_watch *watch, u32 events)
 	for (int i = 0; i < GP_HOLDER_TURN && !connection->closing; i++) {
 		int error;
 
-		if (connection->request_count >= GP_HOLDER_REQUESTS) {
+		if (connection->request_count >= most_requests(connection)) {
 			connection->paused = true;
 			rearm(connection);
 			return;

@@ -351,10 +351,21 @@ u64 gp_holder_direct_expire(struct gp_holder *holder, u64 now)
 	return nearest;
 }
 
+/* That it is its agent is known already; its answer to something else is not waited for. */
+static bool is_known(const struct gp_holder_direct *direct)
+{
+	return direct->agent && (direct->agent->greeted || (direct->step != GP_DIRECT_IDLE &&
+							    direct->step != GP_DIRECT_GREETING));
+}
+
 void gp_holder_direct_post(struct gp_holder_job *job)
 {
 	struct gp_holder_member *member = job->member;
 
+	if (job->kind == GP_JOB_PROBE && is_known(member->direct)) {
+		hand_back(job, 0);
+		return;
+	}
 	gp_list_add_tail(&member->direct->jobs, &job->link);
 	if (!member->direct->agent)
 		hand_back(job, job->kind == GP_JOB_STOP ? 0 : -ESRCH);

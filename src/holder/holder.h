@@ -13,7 +13,7 @@
  * with the process.
  *
  *   holder.c      the loop: descriptors, timers, signals
- *   connection.c  clients: receiving, answering in order, limits
+ *   connection.c  clients: receiving, sending, limits answer.c   answers, in order per target
  *   request.c     what each message means           request_open.c, request_act.c  the longer ones
  *   target.c      targets, links, holds             member.c   members, jobs that come back
  *   job.c         jobs, and where they are done     worker.c   the thread
@@ -39,6 +39,7 @@ enum {
 	GP_HOLDER_MEMBERS = 4096,          /* of all */
 	GP_HOLDER_AGENTS_USER = 512,       /* agents of one user: others only when opened */
 	GP_HOLDER_REQUESTS = 64,           /* unanswered of one connection: then it is not read */
+	GP_HOLDER_REQUESTS_TARGET = 4,     /* and so many more for each target it has open */
 	GP_HOLDER_OUT_BYTES = 1024 * 1024, /* not taken by one client: then it is cut off */
 	GP_HOLDER_JOBS = 256,              /* of one member: then no suspend is accepted */
 	GP_HOLDER_TURN = 16,               /* messages of one client before the next has its turn */
@@ -119,6 +120,7 @@ struct gp_holder_target {
 	char group[GP_PROTO_NAME]; /* "": one process */
 	u32 pid;                   /* of one process */
 	struct gp_list links;
+	struct gp_list order; /* its requests that are answered in order */
 	struct gp_holder_hold hold;
 	u32 share; /* that its client gave it, GP_SHARE_SIZE and FIRST; 0: none */
 	u32 lost;  /* members that ended */
@@ -126,6 +128,7 @@ struct gp_holder_target {
 
 struct gp_holder_request {
 	struct gp_list link;                     /* in connection->requests, oldest first */
+	struct gp_list order;                    /* in target->order; empty: it waits for none */
 	struct gp_holder_connection *connection; /* NULL: gone since */
 	struct gp_holder_target *target;         /* NULL: gone since */
 	u16 type;
@@ -260,19 +263,31 @@ u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now);
 void gp_holder_connection_remove(struct gp_holder_connection *connection);
 /* Removes those that were marked `closing`, at a time when none is in use. */
 void gp_holder_connection_sweep(struct gp_holder *holder);
+void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kind, u32 target,
+				s32 pid, s32 result);
+
+/* To its client, now or when it has room. */
+void gp_holder_connection_send(struct gp_holder_connection *connection, u16 type, u32 serial,
+			       s32 status, const void *body, size_t size);
+/* One request less: it may be read again. */
+void gp_holder_connection_answered(struct gp_holder_connection *connection);
+
+/* ---- answer.c ---- */
 struct gp_holder_request *gp_holder_request_add(struct gp_holder_connection *connection,
 						const struct gp_proto_msg *header,
 						struct gp_holder_target *target);
-/* The answer of a request; sent when everything before it was. The request is freed then, unless
- * jobs still belong to it. */
+/* The answer of a request; sent when everything asked of its target before it was. The request is
+ * freed then, unless jobs still belong to it. */
 void gp_holder_request_answer(struct gp_holder_request *request, s32 status, const void *body,
 			      size_t size);
 /* An error, with the reasons that came in so far; with a message. */
 void gp_holder_request_fail(struct gp_holder_request *request, int error);
 void gp_holder_request_refuse(struct gp_holder_request *request, int error, enum gp_proto_code code,
 			      ...);
-void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kind, u32 target,
-				s32 pid, s32 result);
+/* The target goes: requests about it wait for none of the others any more. */
+void gp_holder_request_forget_target(struct gp_holder_target *target);
+/* Its connection goes. */
+void gp_holder_request_abandon(struct gp_holder_request *request);
 
 /* ---- request.c ---- */
 /* One message of a client. Nonzero: it broke the rules and is cut off. */
@@ -325,10 +340,10 @@ int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holde
 			  struct gp_holder_want *want, bool *differs);
 
 /* ---- elsewhere.c ---- */
-/* A hold, a link or the opening of a target began or ended: its clients hear what is new to them.
- */
-void gp_holder_elsewhere_changed(struct gp_holder_member *member);
-void gp_holder_elsewhere_target_changed(struct gp_holder_target *target);
+/* A hold of this target, or a member of it, is new or gone: the others hear of it. */
+void gp_holder_elsewhere_changed(struct gp_holder_target *target);
+/* Its client knows it now, and hears whether it is held. */
+void gp_holder_elsewhere_opened(struct gp_holder_target *target);
 
 /* ---- member.c ---- */
 struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism);

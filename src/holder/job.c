@@ -51,6 +51,14 @@ void gp_holder_job_end(struct gp_holder_job *job, int result)
 	gp_list_add_tail(&job->member->holder->finished, &job->link);
 }
 
+/* The mechanism is settled, and the worker busy: a driver that does not come back from one call
+ * delays no further OPEN. */
+static bool is_chosen(const struct gp_holder_member *member, u32 asked)
+{
+	return member->attached && member->ops && member->worker_jobs &&
+	       (asked == GP_MECHANISM_AUTO || asked == member->ops->mechanism);
+}
+
 void gp_holder_job_route(struct gp_holder_job *job)
 {
 	struct gp_holder_member *member = job->member;
@@ -87,6 +95,12 @@ void gp_holder_job_route(struct gp_holder_job *job)
 	if (job->kind == GP_JOB_PRIORITY && member->ops &&
 	    member->ops->traits & GP_CONTROL_AGENT_PRIORITY) {
 		gp_holder_agents_tell_priority(holder, member->pid, job->value);
+		gp_holder_job_end(job, 0);
+		return;
+	}
+	if (job->kind == GP_JOB_PROBE && is_chosen(member, job->asked)) {
+		job->ops = member->ops;
+		job->why = member->why;
 		gp_holder_job_end(job, 0);
 		return;
 	}

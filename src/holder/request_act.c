@@ -268,7 +268,7 @@ void gp_holder_request_suspended(struct gp_holder_request *request)
 		target->hold.lease_ends_ns =
 			gp_monotonic_ns() + target->hold.lease_ms * GP_NS_PER_MS;
 		gp_holder_wake_at(request->connection->holder, target->hold.lease_ends_ns);
-		gp_holder_elsewhere_target_changed(target);
+		gp_holder_elsewhere_changed(target);
 	}
 	gp_holder_request_answer(request, (s32)request->queues, &done, sizeof(done));
 }
@@ -317,7 +317,7 @@ int gp_holder_request_resume(struct gp_holder_connection *connection,
 			if (error && error != -ESRCH)
 				request->error = error;
 		}
-		gp_holder_elsewhere_target_changed(request->target);
+		gp_holder_elsewhere_changed(request->target);
 	}
 	if (!request->waiting)
 		gp_holder_request_finish(request);

@@ -174,5 +174,5 @@ void gp_holder_request_opened(struct gp_holder_request *request)
 	}
 	gp_holder_request_answer(request, 0, &answer, sizeof(answer));
 	target->opened = true;
-	gp_holder_elsewhere_target_changed(target);
+	gp_holder_elsewhere_opened(target);
 }

@@ -20,6 +20,7 @@ struct gp_holder_target *gp_holder_target_add(struct gp_holder_connection *conne
 	if (!target)
 		return NULL;
 	gp_list_init(&target->links);
+	gp_list_init(&target->order);
 	target->connection = connection;
 	do
 		target->id = ++connection->next_target;
@@ -64,10 +65,7 @@ void gp_holder_target_remove(struct gp_holder_target *target)
 	struct gp_list *at, *next;
 
 	gp_holder_hold_drop(target);
-	gp_list_each (struct gp_holder_request, request, link, &connection->requests) {
-		if (request->target == target)
-			request->target = NULL;
-	}
+	gp_holder_request_forget_target(target);
 	gp_list_for_each_safe(at, next, &target->links)
 	{
 		struct gp_holder_link *link = gp_container(at, struct gp_holder_link, by_target);
@@ -102,7 +100,7 @@ void gp_holder_hold_drop(struct gp_holder_target *target)
 	gp_holder_hold_clear(&target->hold);
 	gp_list_for_each (at, &target->links)
 		gp_holder_member_apply(gp_holder_linked_member(at), NULL, false, NULL, 0);
-	gp_holder_elsewhere_target_changed(target);
+	gp_holder_elsewhere_changed(target);
 }
 
 void gp_holder_hold_lose(struct gp_holder_target *target)

@@ -14,9 +14,10 @@
  *                   listens; one that refuses connections belongs to a dead program, and the first
  *                   process that finds it removes it.
  *
- * Requests are answered in order per connection, with the same type and serial and `status` 0, a
- * count, or -errno; an answer with a negative status has a struct gp_proto_reasons as its body.
- * Events have serial 0. The holder's answers to RENEW and OPEN do not wait for earlier ones.
+ * Requests are answered with the same type and serial and `status` 0, a count, or -errno; an answer
+ * with a negative status has a struct gp_proto_reasons as its body. Events have serial 0. An agent
+ * answers in order; the holder does so per target, and its answers to RENEW, OPEN, SHARE and
+ * PRIORITY wait for none.
  *
  * Programs of different versions meet after an update: an agent in a program that still runs, a
  * holder or daemon that was not restarted. The header stays the same in every version. A service

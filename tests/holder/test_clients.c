@@ -270,8 +270,8 @@ static void a_flood_waits_by_itself(void **state)
 		gp_holder_step(&scene.holder, 0);
 	struct gp_holder_connection *first =
 		gp_container(scene.holder.connections.next, struct gp_holder_connection, link);
-	assert_true(sent > GP_HOLDER_REQUESTS);
-	assert_int_equal(first->request_count, GP_HOLDER_REQUESTS);
+	assert_true(sent > GP_HOLDER_REQUESTS + GP_HOLDER_REQUESTS_TARGET);
+	assert_int_equal(first->request_count, GP_HOLDER_REQUESTS + GP_HOLDER_REQUESTS_TARGET);
 	struct gp_proto_msg_target none = {0};
 	assert_int_equal(ask(&scene, other, GP_MSG_HOLDS, &none, sizeof(none), -1), 1);
 	close(gate[1]); /* read() ends at once from now on */

@@ -286,6 +286,32 @@ static void a_process_that_ends_is_reported(void **state)
 }
 
 /* Nobody holds it any more: a driver that refuses to start it is left no choice. */
+/* The driver does not come back from one call: the process can be opened all the same. */
+static void a_slow_suspend_delays_no_open(void **state)
+{
+	int gate[2];
+	struct client *slow = scene_client(&scene), *other = scene_client(&scene);
+	int target = open_self(&scene, slow, 0);
+	struct gp_proto_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
+
+	(void)state;
+	assert_int_equal(suspend(&scene, slow, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	fake.gate = gate[0];
+	tell(slow, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+	UNTIL(&scene, fake.suspends == 2);
+	assert_true(open_self(&scene, other, 0) > 0);
+	assert_int_equal(((const struct gp_proto_msg_opened *)other->message.body)->mechanism, 2);
+	assert_int_equal(gp_wire_receive(slow->fd, &slow->message, 0), -EAGAIN);
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	assert_int_equal(answer(&scene, slow), FAKE_QUEUES);
+	close(gate[0]);
+	close(gate[1]);
+	fake.gate = -1;
+	client_close(slow);
+	client_close(other);
+}
+
 static void what_cannot_be_resumed_is_let_go(void **state)
 {
 	struct client *client = scene_client(&scene);
@@ -358,6 +384,7 @@ int main(void)
 		INLINE(a_tainted_holder_ends),
 		THREADED(a_process_that_ends_is_reported),
 		THREADED(a_slow_suspend_holds_up_no_renewal),
+		THREADED(a_slow_suspend_delays_no_open),
 		INLINE(what_cannot_be_resumed_is_let_go),
 		INLINE(a_process_without_a_session_is_looked_after),
 	};
