@@ -12,6 +12,11 @@
 
 #define CHIP(name, min, max) GP_FIGURE(struct gp_model_chip, "chip", #name, name, min, max)
 #define COST(name, min, max) GP_FIGURE(struct gp_model_chip, "cost", #name, name, min, max)
+#define PREEMPTION(name, min, max, which)                                                   \
+	{                                                                                   \
+		"cost", #name, offsetof(struct gp_model_chip, name), sizeof(u64), min, max, \
+			GP_GPUFILE_##which                                                  \
+	}
 
 const struct gp_gpufile_figure_spec gp_gpufile_figures[] = {
 	CHIP(xcc_count, 1, GP_MODEL_MAX_XCC),
@@ -29,14 +34,14 @@ const struct gp_gpufile_figure_spec gp_gpufile_figures[] = {
 	COST(quantum_ns, 1, GP_MAX_NS),
 	COST(dispatch_ns, 0, GP_MAX_NS),
 	COST(complete_ns, 0, GP_MAX_NS),
-	COST(unmap_ns, 0, GP_MAX_NS),
-	COST(unmap_queue_ns, 0, GP_MAX_NS),
-	COST(map_ns, 0, GP_MAX_NS),
-	COST(map_queue_ns, 0, GP_MAX_NS),
-	COST(save_ns, 0, GP_MAX_NS),
-	COST(restore_ns, 0, GP_MAX_NS),
-	COST(save_bytes_per_us, 1, GP_MAX_BYTES),
-	COST(restore_bytes_per_us, 1, GP_MAX_BYTES),
+	PREEMPTION(unmap_ns, 0, GP_MAX_NS, COST),
+	PREEMPTION(unmap_queue_ns, 0, GP_MAX_NS, COST),
+	PREEMPTION(map_ns, 0, GP_MAX_NS, COST),
+	PREEMPTION(map_queue_ns, 0, GP_MAX_NS, COST),
+	PREEMPTION(save_ns, 0, GP_MAX_NS, COST),
+	PREEMPTION(restore_ns, 0, GP_MAX_NS, COST),
+	PREEMPTION(save_bytes_per_us, 1, GP_MAX_BYTES, RATE),
+	PREEMPTION(restore_bytes_per_us, 1, GP_MAX_BYTES, RATE),
 	COST(sdma_bytes_per_us, 1, GP_MAX_BYTES),
 	COST(sdma_packet_ns, 0, GP_MAX_NS),
 	COST(contention_permille, 0, 10000),
@@ -98,6 +103,33 @@ static int read_engines(const json_t *root, const char *path, struct gp_diag *di
 	return error;
 }
 
+/* Both ends of what a preemption may cost. */
+static int read_ends(const json_t *root, const char *path, struct gp_diag *diag,
+		     struct gp_gpufile_chip *out)
+{
+	out->cheap = out->dear = out->model;
+	for (size_t i = 0; i < gp_gpufile_figure_count; i++) {
+		const struct gp_gpufile_figure_spec *spec = &gp_gpufile_figures[i];
+		const json_t *section = json_object_get(root, spec->section);
+		struct gp_gpufile_range range;
+		char name[96];
+		int error;
+
+		snprintf(name, sizeof(name), "%s.%s", spec->section, spec->name);
+		error = gp_gpufile_figure_range(json_object_get(section, spec->name), path, name,
+						spec->min, spec->max, diag, &range);
+		if (error)
+			return error;
+		if (spec->ends == GP_GPUFILE_FIXED)
+			continue;
+		bool rate = spec->ends == GP_GPUFILE_RATE;
+
+		gp_gpufile_figure_store(spec, rate ? range.high : range.low, &out->cheap);
+		gp_gpufile_figure_store(spec, rate ? range.low : range.high, &out->dear);
+	}
+	return 0;
+}
+
 int gp_gpufile_load(const char *name, struct gp_diag *diag, struct gp_gpufile_chip *out)
 {
 	char path[PATH_MAX];
@@ -118,6 +150,8 @@ int gp_gpufile_load(const char *name, struct gp_diag *diag, struct gp_gpufile_ch
 					       &out->model);
 	if (!error)
 		error = read_engines(root, path, diag, &out->model);
+	if (!error)
+		error = read_ends(root, path, diag, out);
 	json_decref(root);
 	if (!error && out->model.xcc_count * out->model.cu_per_xcc > GP_MODEL_MAX_CU)
 		error = gp_fail(diag, -EINVAL, "%s: %u CUs exceed the maximum of %d", path,

@@ -2,7 +2,8 @@
 /*
  * GPU descriptions (data/gpus/NAME.json) as the numbers of the model. Used by the virtual GPU,
  * which adds what it presents of a chip (vgpu/gpufile.h), and by the simulator, which needs nothing
- * else. Every figure is {"value": N, "source": "...", "kind": ...}: see gpufile/figure.h.
+ * else. Every figure is {"value": N, "source": "...", "kind": ...}, every cost also has a range:
+ * see gpufile/figure.h.
  */
 #ifndef GP_GPUFILE_CHIP_H
 #define GP_GPUFILE_CHIP_H
@@ -14,9 +15,11 @@
 #define GP_CHIP_TITLE 64
 
 struct gp_gpufile_chip {
-	char name[GP_CHIP_NAME];   /* "mi308x" */
-	char title[GP_CHIP_TITLE]; /* "AMD Instinct MI308X" */
-	struct gp_model_chip model;
+	char name[GP_CHIP_NAME];    /* "mi308x" */
+	char title[GP_CHIP_TITLE];  /* "AMD Instinct MI308X" */
+	struct gp_model_chip model; /* best guesses */
+	/* The same with the costs of a preemption at the cheap and the dear end of their ranges. */
+	struct gp_model_chip cheap, dear;
 };
 
 /* The figures of struct gp_model_chip, sections "chip" and "cost", except sdma_engines. */

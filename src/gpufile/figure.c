@@ -60,12 +60,41 @@ int gp_gpufile_figure_keys(const json_t *object, const char *path, const char *n
 	return 0;
 }
 
+static int read_number(const json_t *entry, const char *key, const char *path, const char *name,
+		       u64 min, u64 max, struct gp_diag *diag, u64 *out)
+{
+	const json_t *value = json_object_get(entry, key);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return gp_fail(diag, -EINVAL, "%s: %s: the %s must be a non-negative integer", path,
+			       name, key);
+	*out = (u64)json_integer_value(value);
+	if (*out < min || *out > max)
+		return gp_fail(diag, -EINVAL, "%s: %s: %llu is outside %llu to %llu", path, name,
+			       (unsigned long long)*out, (unsigned long long)min,
+			       (unsigned long long)max);
+	return 0;
+}
+
+int gp_gpufile_figure_range(const json_t *entry, const char *path, const char *name, u64 min,
+			    u64 max, struct gp_diag *diag, struct gp_gpufile_range *out)
+{
+	bool ranged = json_object_get(entry, "low") || json_object_get(entry, "high");
+	int error = gp_gpufile_figure_read(entry, path, name, min, max, diag, &out->value);
+
+	out->low = out->high = out->value;
+	if (!error && ranged)
+		error = read_number(entry, "low", path, name, min, out->value, diag, &out->low);
+	if (!error && ranged)
+		error = read_number(entry, "high", path, name, out->value, max, diag, &out->high);
+	return error;
+}
+
 int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *name, u64 min,
 			   u64 max, struct gp_diag *diag, u64 *out)
 {
 	static const char *const kinds[] = {"measured", "published", "assumed", "driver", NULL};
-	static const char *const keys[] = {"value", "kind", "source", NULL};
-	const json_t *value = json_object_get(entry, "value");
+	static const char *const keys[] = {"value", "low", "high", "kind", "source", NULL};
 	const char *source = json_string_value(json_object_get(entry, "source"));
 	int error;
 
@@ -74,18 +103,13 @@ int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *na
 	error = gp_gpufile_figure_keys(entry, path, name, keys, diag);
 	if (error)
 		return error;
-	if (!value)
+	if (!json_object_get(entry, "value"))
 		return gp_fail(diag, -EINVAL,
 			       "%s: %s: expected {\"value\": N, \"kind\": WORD, \"source\": TEXT}",
 			       path, name);
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return gp_fail(diag, -EINVAL, "%s: %s: the value must be a non-negative integer",
-			       path, name);
-	*out = (u64)json_integer_value(value);
-	if (*out < min || *out > max)
-		return gp_fail(diag, -EINVAL, "%s: %s: %llu is outside %llu to %llu", path, name,
-			       (unsigned long long)*out, (unsigned long long)min,
-			       (unsigned long long)max);
+	error = read_number(entry, "value", path, name, min, max, diag, out);
+	if (error)
+		return error;
 	if (!source || !*source)
 		return gp_fail(diag, -EINVAL, "%s: %s: \"source\" is missing", path, name);
 	if (!listed(json_string_value(json_object_get(entry, "kind")), kinds))
@@ -93,6 +117,14 @@ int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *na
 			       "%s: %s: \"kind\" must be measured, published, assumed or driver",
 			       path, name);
 	return 0;
+}
+
+void gp_gpufile_figure_store(const struct gp_gpufile_figure_spec *spec, u64 number, void *out)
+{
+	if (spec->size == sizeof(u32))
+		memcpy((char *)out + spec->offset, &(u32){(u32)number}, sizeof(u32));
+	else
+		memcpy((char *)out + spec->offset, &number, sizeof(u64));
 }
 
 int gp_gpufile_figure_take(const struct gp_gpufile_figure_spec *spec, const char *section,
@@ -109,9 +141,6 @@ int gp_gpufile_figure_take(const struct gp_gpufile_figure_spec *spec, const char
 	error = gp_gpufile_figure_read(entry, path, name, spec->min, spec->max, diag, &number);
 	if (error)
 		return error;
-	if (spec->size == sizeof(u32))
-		memcpy((char *)out + spec->offset, &(u32){(u32)number}, sizeof(u32));
-	else
-		memcpy((char *)out + spec->offset, &number, sizeof(u64));
+	gp_gpufile_figure_store(spec, number, out);
 	return figures && json_object_set(figures, name, entry) ? -ENOMEM : 0;
 }

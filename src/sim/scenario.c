@@ -29,6 +29,20 @@ static int run_key(struct gp_sim_reader *r, const char *name, const char *value)
 	return gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys), "title", r->scenario, name, value);
 }
 
+/* The end of their ranges at which the costs of a preemption are taken. */
+static int take_costs(struct gp_sim_reader *r, const char *value)
+{
+	struct gp_gpufile_chip *chip = &r->scenario->chip;
+
+	if (strcmp(value, "low") == 0)
+		chip->model = chip->cheap;
+	else if (strcmp(value, "high") == 0)
+		chip->model = chip->dear;
+	else if (strcmp(value, "best") != 0)
+		return gp_sim_reader_wrong(r, "costs", value, _("low, best or high"));
+	return 0;
+}
+
 static int gpu_key(struct gp_sim_reader *r, const char *name, const char *value)
 {
 #define COST(member) GP_TIME(struct gp_model_chip, #member, member##_ns)
@@ -62,12 +76,14 @@ static int gpu_key(struct gp_sim_reader *r, const char *name, const char *value)
 				       r->file, r->line, value)
 			     : 0;
 	}
+	if (strcmp(name, "costs") == 0)
+		return take_costs(r, value);
 	if (strcmp(name, "count") == 0) {
 		error = gp_sim_reader_number(r, name, value, 1, GP_SIM_GPUS, &number);
 		r->scenario->gpus = error ? r->scenario->gpus : (u32)number;
 		return error;
 	}
-	return gp_sim_reader_key(r, costs, GP_ARRAY_SIZE(costs), "chip count",
+	return gp_sim_reader_key(r, costs, GP_ARRAY_SIZE(costs), "chip count costs",
 				 &r->scenario->chip.model, name, value);
 }
 

@@ -74,6 +74,7 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\narrival = poisson 0/s\n", "s.sim:2: arrival = poisson 0/s: expected"},
 		{"[job a]\npriority = 65536\n", "a whole number from 0 to 65535"},
 		{"[job a]\n[job a]\n", "s.sim:2: duplicate job \"a\""},
+		{"[gpu]\ncosts = cheap\n", "s.sim:2: costs = cheap: expected low, best or high"},
 		{"[scheduler]\npolicy = best\n", "off, priority, fair, deadline, quantum"},
 		{"[gpu]\nchip = mi999\n", "unknown GPU 'mi999'"},
 		/* What the model would refuse without a word. */
@@ -125,6 +126,31 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		gp_sim_scenario_free(s);
 		free(s);
 	}
+}
+
+static void costs_are_taken_at_the_end_of_their_range_that_is_asked_for(void **state)
+{
+	static const char *const ends[] = {"low", "best", "high"};
+	u64 unmap[3], save[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct test_diag diag = TEST_DIAG;
+		char text[64];
+		struct gp_sim_scenario *s;
+		int error;
+
+		snprintf(text, sizeof(text), "[gpu]\ncosts = %s\nmap = 7us\n[job a]\n", ends[i]);
+		s = parse(text, &diag, &error);
+		assert_int_equal(error, 0);
+		unmap[i] = s->chip.model.unmap_ns;
+		save[i] = s->chip.model.save_bytes_per_us;
+		assert_int_equal(s->chip.model.map_ns, 7000);
+		gp_sim_scenario_free(s);
+		free(s);
+	}
+	assert_true(unmap[0] < unmap[1] && unmap[1] < unmap[2]);
+	assert_true(save[0] > save[1] && save[1] > save[2]);
 }
 
 /* `count` jobs of so many processes. */
@@ -240,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_scenario_says_what_it_says),
 		cmocka_unit_test(errors_name_file_line_and_what_is_needed),
+		cmocka_unit_test(costs_are_taken_at_the_end_of_their_range_that_is_asked_for),
 		cmocka_unit_test(jobs_and_processes_are_limited_by_the_core_alone),
 		cmocka_unit_test(recorded_work_is_read_kernel_by_kernel),
 		cmocka_unit_test(random_scenarios_are_whole_and_differ),

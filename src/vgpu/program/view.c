@@ -119,8 +119,14 @@ static void print_figures(const json_t *status)
 
 	json_object_foreach(figures, name, figure)
 	{
-		printf("  %-28s %14llu  %-9s  %s\n", name,
-		       (unsigned long long)number(figure, "value"), text(figure, "kind"),
+		char range[48] = "";
+
+		if (json_object_get(figure, "low"))
+			snprintf(range, sizeof(range), "%llu..%llu",
+				 (unsigned long long)number(figure, "low"),
+				 (unsigned long long)number(figure, "high"));
+		printf("  %-28s %14llu  %-9s  %-18s  %s\n", name,
+		       (unsigned long long)number(figure, "value"), text(figure, "kind"), range,
 		       text(figure, "source"));
 	}
 }
