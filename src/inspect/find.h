@@ -81,7 +81,8 @@ struct gp_inspect_find_queue {
 	u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 	bool active, deleted;
 	bool failed, failed_known;
-	u64 rptr, wptr, backlog; /* packets */
+	struct gp_trace_failure failure; /* with `failed` */
+	u64 rptr, wptr, backlog;         /* packets */
 	/* KFD ids it may have, when kfd_id is unknown; the count may be larger. */
 	u32 candidates[GP_FIND_CANDIDATES_MAX];
 	size_t candidate_count;

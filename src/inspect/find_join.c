@@ -180,6 +180,7 @@ static void merge_log(struct gp_inspect_find_queue *queue, const struct gp_trace
 	queue->address_kind = logged->key;
 	queue->deleted = logged->deleted;
 	queue->failed = logged->failed;
+	queue->failure = logged->failure;
 	queue->failed_known = logged->valid & GP_LQ_FAILED;
 	if (queue->key == GP_KEY_RING || queue->key == GP_KEY_BOTH)
 		queue->address_kind = GP_ADDRESS_RING;

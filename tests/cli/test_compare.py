@@ -31,6 +31,24 @@ def without_packets(path, place):
 
 
 class Compare(unittest.TestCase):
+    def test_an_aborted_queue_is_shown_with_its_error(self):
+        error = "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION"
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "aborted.log")
+            with open(CNN) as log:
+                lines = log.read().splitlines(keepends=True)
+            queue = re.search(r"HWq=(0x[0-9a-f]+), id=", "".join(lines)).group(1)
+            last = [line for line in lines if "HWq=" in line][-1]
+            head = re.match(r".*?(\]|us:[ 0-9]*:) ", last).group(0)
+            with open(path, "w") as log:
+                log.writelines(lines + [f"{head}Callback: Queue {queue} aborting with error : {error}: x\n"])
+            for command in (("find", "--all", "--no-live", path), ("analyze", path), ("compare", path, CNN)):
+                self.assertIn(error, gpreempt(*command).stdout, command)
+            self.assertIn(f"aborted.log:{len(lines) + 1}", gpreempt("analyze", path).stdout)
+            queues = gpreempt_json("find", "--json", "--all", "--no-live", path)[0]["queues"]
+            self.assertEqual([(q["error"], q["error_line"]) for q in queues if q["failed"]],
+                             [(error, len(lines) + 1)])
+
     def test_what_a_low_level_does_not_log_is_missing_and_not_0(self):
         with tempfile.TemporaryDirectory() as place:
             low = without_packets(CNN, place)

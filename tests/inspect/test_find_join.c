@@ -78,7 +78,10 @@ static struct gp_inspect_find_queue *join(struct scene *s, const struct gp_trace
 
 static void log_matches_by_ring(void **state)
 {
-	struct gp_trace_log_queue logged = {.pid = PID, .address = RING_A, .dispatches = 7};
+	struct gp_trace_log_queue logged = {.pid = PID,
+					    .address = RING_A,
+					    .dispatches = 7,
+					    .valid = GP_LQ_PACKETS};
 	struct gp_inspect_find_queue *q;
 	struct scene s;
 
@@ -149,7 +152,11 @@ static void creation_and_use_under_two_addresses_become_one_row(void **state)
 {
 	struct gp_trace_log_queue logged[] = {
 		{.pid = PID, .address = OBJ_A, .created = true},
-		{.pid = PID, .address = RING_A, .dispatches = 3, .barriers = 1},
+		{.pid = PID,
+		 .address = RING_A,
+		 .dispatches = 3,
+		 .barriers = 1,
+		 .valid = GP_LQ_PACKETS},
 	};
 	struct gp_inspect_find_queue *q;
 	struct scene s;

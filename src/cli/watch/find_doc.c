@@ -237,6 +237,10 @@ static void put_queue(struct gp_cli_row *row, const struct gp_inspect_find_queue
 		   gp_v_if(use, seconds(row, q->last_ns)));
 	put_fact(row, q, N_("ACTIVE"), 0, GP_FIND_ACTIVE);
 	gp_cli_put(row, "failed", NULL, 0, gp_v_if(q->failed_known, gp_v_bool(q->failed)));
+	gp_cli_put(row, "error", "ABORTED", GP_CLI_OPTIONAL,
+		   gp_v_if(q->failed, gp_v_text(q->failure.error[0] ? q->failure.error : "yes")));
+	gp_cli_put(row, "error_line", "LINE", GP_CLI_OPTIONAL,
+		   gp_v_if(q->failed, gp_v_count(q->failure.line)));
 	put_fact(row, q, N_("RPTR"), GP_CLI_OPTIONAL, GP_FIND_RPTR);
 	put_fact(row, q, N_("WPTR"), GP_CLI_OPTIONAL, GP_FIND_WPTR);
 	put_fact(row, q, N_("BACKLOG"), GP_CLI_OPTIONAL, GP_FIND_BACKLOG);

@@ -153,6 +153,8 @@ static void put_queue_rows(struct gp_doc *doc, const struct gp_trace_comparison 
 		gp_doc_cell(doc, gp_v_if(packets, gp_v_count(q->barriers)));
 		gp_doc_cell(doc, gp_v_if(packets && q->valid & GP_LQ_FIRST,
 					 gp_v_ns(q->last_ns - q->first_ns)));
+		gp_doc_cell(doc, gp_v_if(q->failed, gp_v_text(q->failure.error[0] ? q->failure.error
+										  : "yes")));
 	}
 }
 
@@ -170,6 +172,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "barriers", "BARRIERS");
 	gp_doc_column(doc, "used_ns", "TIME IN USE");
+	gp_doc_column(doc, "error", "ABORTED");
 	put_queue_rows(doc, c, 0);
 	put_queue_rows(doc, c, 1);
 	gp_doc_section(doc, "overlap", "Overlap");

@@ -182,6 +182,25 @@ static void put_mqd(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		    "it and the firmware loads it. 'gpreempt mqd' decodes its contents.");
 }
 
+/* Queues that the runtime aborted, each with the line that says so. */
+static void put_aborted(struct gp_doc *doc, const struct gp_trace_inquiry_input *input,
+			const struct gp_trace_log_queue *rows, size_t count)
+{
+	char label[256], text[256];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct gp_trace_failure *failure = &rows[i].failure;
+
+		if (!rows[i].failed)
+			continue;
+		snprintf(label, sizeof(label), _("%s: queue 0x%llx aborted"),
+			 gp_trace_inquiry_file(input->name), (unsigned long long)rows[i].address);
+		answer(doc, "aborted", label,
+		       failure->error[0] ? gp_v_text(failure->error) : gp_v_bool(true),
+		       place(input->name, failure->line, text, sizeof(text)));
+	}
+}
+
 static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	char text[256];
@@ -210,6 +229,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "shared", label, gp_v_count(multiple),
 		       place(input->name, input->created_line, text, sizeof(text)));
+		put_aborted(doc, input, rows, count);
 		snprintf(label, sizeof(label), _("%s: copies by the copy engines"),
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "copies", label,

@@ -2,6 +2,7 @@
 #include "trace/analyse/queues.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -272,6 +273,16 @@ static int life_cycle(struct gp_trace_log_queues *queues, const struct gp_event 
 	return note_identity(queues, index, event);
 }
 
+static struct gp_trace_failure failure_of(const struct gp_event *event)
+{
+	struct gp_trace_failure failure = {.line = event->line};
+
+	snprintf(failure.error, sizeof(failure.error), "%.*s",
+		 (int)(event->name_len < 64 ? event->name_len : 63),
+		 event->name ? event->name : "");
+	return failure;
+}
+
 /* Up to 5.4 the message does not name the queue: kept until all queues are known. */
 static int unnamed_failure(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
@@ -287,7 +298,9 @@ static int unnamed_failure(struct gp_trace_log_queues *queues, const struct gp_e
 	    gp_map_put(&queues->erring, owner, 0, (u32)queues->error_count) < 0)
 		return -ENOMEM;
 	queues->errors[queues->error_count++] =
-		(struct gp_trace_unnamed_error){.first = queues->events, .last = queues->events};
+		(struct gp_trace_unnamed_error){.first = queues->events,
+						.last = queues->events,
+						.failure = failure_of(event)};
 	return 0;
 }
 
@@ -304,6 +317,8 @@ static int failure(struct gp_trace_log_queues *queues, const struct gp_event *ev
 		row = gp_map_get(&queues->by_object, owner, event->queue);
 	if (row == GP_MAP_NONE && find_row(queues, event, &row) < 0)
 		return -ENOMEM;
+	if (!queues->rows[row].failed)
+		queues->rows[row].failure = failure_of(event);
 	queues->rows[row].failed = true;
 	return 0;
 }

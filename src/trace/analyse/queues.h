@@ -28,6 +28,12 @@ enum gp_trace_log_queue_field {
 	GP_LQ_PACKETS = 1u << 10,
 };
 
+/* Why a queue was aborted. */
+struct gp_trace_failure {
+	char error[64]; /* HSA_STATUS_..., "" when the message has none */
+	u64 line;       /* in its input */
+};
+
 struct gp_trace_log_queue {
 	u32 pid;                        /* 0 = the log does not say */
 	u64 address;                    /* HWq= or the life-cycle line's pointer */
@@ -46,6 +52,7 @@ struct gp_trace_log_queue {
 	bool created;
 	bool deleted; /* or its address was given to a new queue */
 	bool failed;
+	struct gp_trace_failure failure; /* with `failed` */
 };
 
 struct gp_trace_log_queues; /* the analysis */

@@ -87,6 +87,8 @@ static int merge(struct gp_trace_log_queues *queues, u32 to_index, u32 from_inde
 	to->barriers += from->barriers;
 	to->created |= from->created;
 	to->deleted |= from->deleted;
+	if (!to->failed)
+		to->failure = from->failure;
 	to->failed |= from->failed;
 	to_state->created_at = earlier(to_state->created_at, from_state->created_at);
 	to_state->created_ns = earlier(to_state->created_ns, from_state->created_ns);
@@ -261,11 +263,14 @@ static void place_errors(struct gp_trace_log_queues *queues)
 		u64 owner = gp_row_owner(queues, i), nobody = gp_owner(0, queues->states[i].input);
 
 		error = error_of(queues, i, owner);
-		if (error && error->candidates == 1)
+		if (error && error->candidates == 1) {
+			if (!queues->rows[i].failed)
+				queues->rows[i].failure = error->failure;
 			queues->rows[i].failed = true;
-		/* One whose pid was torn off may be of any process in the input. */
-		else if (error || (owner != nobody && error_of(queues, i, nobody)))
+		} else if (error || (owner != nobody && error_of(queues, i, nobody))) {
+			/* One whose pid was torn off may be of any process in the input. */
 			queues->states[i].maybe_failed = true;
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ struct gp_trace_open_call {
 struct gp_trace_unnamed_error {
 	u64 first, last; /* event numbers */
 	u32 candidates;  /* rows that were alive then */
+	struct gp_trace_failure failure;
 };
 
 struct gp_trace_log_queues {

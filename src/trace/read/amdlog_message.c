@@ -155,11 +155,26 @@ static bool take_created(struct gp_trace_text *text, struct gp_event *event)
 	return true;
 }
 
+/* " with error : HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION: ...": the name of the error. */
+static void take_error_name(struct gp_trace_text *text, struct gp_event *event)
+{
+	static const char start[] = "HSA_STATUS_";
+	const char *p = memmem(text->p, (size_t)(text->end - text->p), start, sizeof(start) - 1);
+
+	event->kind = GP_EVENT_QUEUE_ERROR;
+	if (!p)
+		return;
+	event->name = p;
+	while (p < text->end && (gp_is_digit(*p) || (*p >= 'A' && *p <= 'Z') || *p == '_'))
+		p++;
+	event->name_len = (size_t)(p - event->name);
+}
+
 /* "Callback: Queue %p aborting with error", "... Aborting ..."; up to 5.4 without the queue. */
 static bool take_error(struct gp_trace_text *text, struct gp_event *event)
 {
 	if (GP_TEXT_LITERAL(text, "Device::callbackQueue aborting")) {
-		event->kind = GP_EVENT_QUEUE_ERROR;
+		take_error_name(text, event);
 		return true;
 	}
 	if (!GP_TEXT_LITERAL(text, "Callback: Queue "))
@@ -167,7 +182,7 @@ static bool take_error(struct gp_trace_text *text, struct gp_event *event)
 	if (!gp_trace_text_hex(text, &event->queue) ||
 	    !(GP_TEXT_LITERAL(text, " aborting") || GP_TEXT_LITERAL(text, " Aborting")))
 		return false;
-	event->kind = GP_EVENT_QUEUE_ERROR;
+	take_error_name(text, event);
 	event->valid |= GP_EV_QUEUE;
 	return true;
 }

@@ -24,7 +24,7 @@ enum gp_event_kind {
 	GP_EVENT_QUEUE_ACQUIRED,
 	GP_EVENT_QUEUE_RELEASED,
 	GP_EVENT_QUEUE_DELETED,
-	GP_EVENT_QUEUE_ERROR, /* the runtime's queue error callback */
+	GP_EVENT_QUEUE_ERROR, /* the runtime's queue error callback; `name`: HSA_STATUS_... */
 	GP_EVENT_DISPATCH,
 	GP_EVENT_BARRIER,
 	GP_EVENT_KERNEL_NAME, /* `name`; belongs to the next dispatch of the same thread */

@@ -103,7 +103,7 @@ static void pointers_of_two_packets_are_not_mixed(void **state)
 					       .wptr = 10});
 	rows = finish(queues, &count);
 	assert_int_equal(rows[0].rptr, 11);
-	assert_int_equal(rows[0].valid, GP_LQ_RPTR | GP_LQ_FAILED);
+	assert_int_equal(rows[0].valid, GP_LQ_RPTR | GP_LQ_FAILED | GP_LQ_PACKETS);
 	gp_trace_log_queues_free(queues);
 }
 

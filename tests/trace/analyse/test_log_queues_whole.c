@@ -245,9 +245,9 @@ static void merged_row_keeps_the_later_pointers_and_every_fact(void **state)
 	rows = finish(queues, &count);
 	assert_int_equal(count, 3);
 	assert_int_equal(rows[0].rptr, 4);
-	assert_int_equal(rows[0].valid, GP_LQ_RPTR | GP_LQ_OBJECT | GP_LQ_HSA_ID | GP_LQ_FIRST |
-						GP_LQ_SIZE | GP_LQ_PRIORITY | GP_LQ_STREAMS |
-						GP_LQ_FAILED);
+	assert_int_equal(rows[0].valid, GP_LQ_PACKETS | GP_LQ_RPTR | GP_LQ_OBJECT | GP_LQ_HSA_ID |
+						GP_LQ_FIRST | GP_LQ_SIZE | GP_LQ_PRIORITY |
+						GP_LQ_STREAMS | GP_LQ_FAILED);
 	assert_int_equal(rows[0].object, 0x500);
 	assert_int_equal(rows[0].hsa_id, 3);
 	assert_int_equal(rows[0].first_ns, 900);
@@ -427,6 +427,31 @@ static void error_whose_pid_was_torn_off_leaves_its_input_in_doubt(void **state)
 	gp_trace_log_queues_free(queues);
 }
 
+static void a_failure_has_its_name_and_line(void **state)
+{
+	static const char named[] =
+		PREFIX "created hardware queue 0x7f20 with size 64 with priority 1\n" PREFIX
+		       "Callback: Queue 0x7f20 aborting with error : "
+		       "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION: The agent ...\n" PREFIX
+		       "Callback: Queue 0x7f20 aborting with error : HSA_STATUS_ERROR\n";
+	static const char unnamed[] =
+		PREFIX "created hardware queue 0x7f20 with size 64 with priority 1\n" PREFIX
+		       "Device::callbackQueue aborting with error : "
+		       "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION: The agent ...\n";
+	struct test_log log;
+
+	(void)state;
+	test_log_bytes(&log, named, sizeof(named) - 1, false);
+	assert_string_equal(log.rows[0].failure.error,
+			    "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION");
+	assert_int_equal(log.rows[0].failure.line, 2);
+	test_log_free(&log);
+	test_log_bytes(&log, unnamed, sizeof(unnamed) - 1, false);
+	assert_string_equal(log.rows[0].failure.error, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION");
+	assert_int_equal(log.rows[0].failure.line, 2);
+	test_log_free(&log);
+}
+
 static void fast_mode_does_not_know_failures(void **state)
 {
 	static const char text[] =
@@ -466,6 +491,7 @@ int main(void)
 		cmocka_unit_test(error_without_a_queue_is_of_the_only_one),
 		cmocka_unit_test(error_without_a_queue_leaves_several_in_doubt),
 		cmocka_unit_test(error_whose_pid_was_torn_off_leaves_its_input_in_doubt),
+		cmocka_unit_test(a_failure_has_its_name_and_line),
 		cmocka_unit_test(fast_mode_does_not_know_failures),
 	};
 
