@@ -20,6 +20,10 @@ extern const struct gp_command gp_cli_analyze, gp_cli_compare, gp_cli_completion
 	gp_cli_resume, gp_cli_run, gp_cli_runlist, gp_cli_stats, gp_cli_status, gp_cli_suspend,
 	gp_cli_top, gp_cli_trace, gp_cli_why;
 
+struct gp_doc;
+/* Prints the answer of a command and frees it; 0, or -errno after saying why. */
+int gp_cli_answer(struct gp_doc *doc, bool json, struct gp_diag *diag);
+
 /* Becomes the program gpreempt-NAME of a command without run(). Returns only on failure. */
 int gp_cli_exec(const struct gp_command *command, int argc, char **argv);
 

@@ -75,6 +75,11 @@ class Commands(unittest.TestCase):
         self.assertEqual(first["event"], "suspended")
         return keeper, first
 
+    def start(self, *command, **env):
+        process = subprocess.Popen(command, env=dict(self.env, **env))
+        self.keepers.append(process)
+        return str(process.pid)
+
     def events(self, keeper):
         """What a keeper still says, and how it ends."""
         out = keeper.communicate(timeout=LIMIT)[0]
@@ -190,6 +195,34 @@ class Suspend(Commands):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("this mechanism is not built into the holder", done.stderr)
 
+    def test_the_reason_comes_before_the_command_for_another_virtual_gpu(self):
+        pid = self.start("sleep", "infinity", GPREEMPT_VGPU="/somewhere")
+        done = self.command("suspend", pid, "5000", "--for", "20ms", "--mechanism", "auto")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        reason, hint = done.stderr.splitlines()
+        self.assertIn("one of the named queues does not exist", reason)
+        self.assertTrue(hint.startswith("gpreempt suspend: note: "), hint)
+        self.assertIn(f"process {pid} runs on a virtual GPU", hint)
+        command = hint.split("gpreempt vgpu -- gpreempt ")[1].split()
+        self.assertEqual(sorted(command), sorted(["suspend", pid, "5000", "--for", "20ms", "--mechanism", "auto"]))
+        done = self.command("release", pid)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"GPREEMPT_VGPU=/somewhere gpreempt vgpu -- gpreempt release {pid}", done.stderr)
+
+    def test_a_program_that_has_not_reached_the_gpu_is_said_to_be_early(self):
+        env = {name: value for name, value in self.env.items() if name != "GPREEMPT_HOLDER"}
+        pid = self.start(GPREEMPT, "run", "--", "sleep", "infinity")
+        for command in (("suspend", pid), ("suspend", pid, "--for", "20ms"), ("status", pid)):
+            done = run(GPREEMPT, *command, env=env)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+            self.assertIn(f"process {pid} was started with 'gpreempt run' but has not used the GPU yet", done.stderr)
+        done = run(GPREEMPT, "suspend", self.pid, env=env)
+        self.assertIn(f"process {self.pid} was not started with 'gpreempt run'", done.stderr)
+        with open(os.path.join(self.place, "holder.lock")) as file:
+            fd = os.pidfd_open(int(file.read()))
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        self.wait_for_end(fd)
+
     def test_a_process_that_does_not_exist_is_said(self):
         for command in (("suspend",), ("resume",), ("resume", "--json"), ("status",), ("release",), ("renice", "7")):
             done = self.command(*command, "2147483646")
@@ -222,11 +255,31 @@ class Resume(Commands):
         self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: released\n"))
         self.assertEqual(self.events(keeper), (["resumed"], 0))
 
+    def test_of_a_group_ends_the_keepers_of_its_processes(self):
+        pair = [self.start("sleep", "infinity", GPREEMPT_GROUP="my pair") for _ in range(2)]
+        keepers = [self.keep(pid)[0] for pid in pair]
+        alone, _ = self.keep(self.pid)
+        done = self.command("resume", "--group", "another")
+        self.assertEqual((done.returncode, done.stdout), (0, "group 'another': not held by 'gpreempt suspend'\n"))
+        done = self.command("resume", "--group", "my pair", "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)),
+                         (0, {"pid": None, "group": "my pair", "resumed": 2, "others": 0}))
+        self.assertEqual([self.events(keeper) for keeper in keepers], [(["resumed"], 0)] * 2)
+        self.assertIsNone(alone.poll())
+        keepers = [self.keep(pid)[0] for pid in pair]
+        done = self.command("release", "--group", "my pair")
+        self.assertEqual((done.returncode, done.stdout), (0, "2 suspensions ended\n"))
+        self.assertEqual([self.events(keeper)[1] for keeper in keepers], [1, 1])
+        self.assertIsNone(alone.poll())
+        for command in (("resume", "--group", "a", self.pid), ("release", "--group", "a", self.pid),
+                        ("release", "--group", "a", "--all")):
+            self.assertEqual(self.command(*command).returncode, 2, command)
+
     def test_of_one_queue_leaves_the_keeper(self):
         keeper, _ = self.keep(self.pid, "0", "1")
         done = self.command("resume", self.pid, "1", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout), {"pid": int(self.pid), "resumed": 1, "others": 0})
+        self.assertEqual(json.loads(done.stdout), {"pid": int(self.pid), "group": None, "resumed": 1, "others": 0})
         self.assertEqual(json.loads(keeper.stdout.readline())["queue"], 1)
         self.assertIsNone(keeper.poll())
         keeper.send_signal(signal.SIGINT)

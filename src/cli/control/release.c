@@ -15,6 +15,7 @@
 enum {
 	OPTION_JSON = 'j',
 	OPTION_ALL = 'a',
+	OPTION_GROUP = 'g',
 	OPTION_TIMEOUT = 256,
 	END_MS = 10000, /* how long a killed holder may take to end */
 };
@@ -23,11 +24,13 @@ enum {
 #define TIMEOUT_MAX (3600 * GP_NS_PER_S)
 
 struct release {
+	char **words; /* of the command line */
 	const struct gp_command *command;
 	struct gp_command_diag sink;
 	struct gp_cli_holder holder;
 	u64 timeout_ns;
-	u32 pid; /* 0: all */
+	u32 pid; /* 0: all, or the group */
+	const char *group;
 	bool all, json, killed;
 	int count;   /* suspensions that were ended; -1: not known */
 	int started; /* processes whose NVIDIA channels were started */
@@ -41,6 +44,8 @@ static int set(void *ctx, int id, const char *value)
 		release->json = true;
 	else if (id == OPTION_ALL)
 		release->all = true;
+	else if (id == OPTION_GROUP)
+		release->group = value;
 	else
 		return gp_option_duration(release->command, "timeout", value, GP_NS_PER_MS,
 					  TIMEOUT_MAX, &release->timeout_ns);
@@ -93,13 +98,33 @@ static int kill_holder(struct release *release, int why)
 	return 0;
 }
 
+/* Each suspended process of the group. Returns how many suspensions ended. */
+static int ask_group(struct release *release, int timeout)
+{
+	struct gp_cli_holds holds = {0};
+	int status = gp_cli_holder_holds(&release->holder, &holds, timeout), ended = 0;
+
+	for (size_t i = 0; i < holds.count && status >= 0; i++) {
+		u32 pid = (u32)holds.items[i].pid;
+
+		if (!gp_cli_target_in_group(pid, release->group))
+			continue;
+		status = gp_cli_holder_ask(&release->holder, GP_MSG_RELEASE, pid, timeout);
+		ended += status > 0 ? status : 0;
+	}
+	free(holds.items);
+	return status < 0 ? status : ended;
+}
+
 static int ask(struct release *release)
 {
 	int timeout = (int)(release->timeout_ns / GP_NS_PER_MS);
 	int status = gp_cli_holder_connect(&release->holder, timeout);
 	char text[GP_PROTO_TEXT];
 
-	if (!status)
+	if (!status && release->group)
+		status = ask_group(release, timeout);
+	else if (!status)
 		status = gp_cli_holder_ask(&release->holder, GP_MSG_RELEASE, release->pid, timeout);
 	if (status >= 0) {
 		release->count = status;
@@ -123,7 +148,7 @@ static int ask(struct release *release)
 		       release->holder.socket >= 0 && *text ? text : strerror(-status));
 }
 
-static void show(const struct release *release)
+static void show(struct release *release)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 	char text[160];
@@ -149,8 +174,7 @@ static void show(const struct release *release)
 			 release->started);
 		gp_doc_line(doc, "%s", text);
 	}
-	(void)gp_show_print(doc, stdout, release->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-	gp_doc_free(doc);
+	(void)gp_cli_answer(doc, release->json, &release->sink.diag);
 }
 
 static int act(struct release *release)
@@ -159,13 +183,13 @@ static int act(struct release *release)
 
 	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline.
 	 */
-	if (!error) {
+	if (!error && !release->group) {
 		release->started =
 			gp_inspect_stranded_release(NULL, release->pid, &release->sink.diag);
 		error = release->started < 0 ? release->started : 0;
 	}
 	if (!error && release->pid && !release->count && !release->started)
-		error = gp_cli_target_absent(release->pid, "release", &release->sink.diag);
+		error = gp_cli_target_absent(release->pid, release->words, &release->sink.diag);
 	if (!error)
 		show(release);
 	gp_cli_holder_close(&release->holder);
@@ -180,15 +204,16 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (!release)
 		return GP_EXIT_FAILED;
 	release->command = command;
+	release->words = argv;
 	release->timeout_ns = TIMEOUT;
 	release->holder.socket = -1;
 	gp_command_diag_init(&release->sink, command);
 	status = gp_command_parse(command, argc, argv, set, release, &first);
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
-	else if (argc - first != (release->all ? 0 : 1))
-		status = gp_usage_error(command, "specify one process or --all");
-	else if (!release->all && !gp_argument_pid(argv[first], &release->pid))
+	else if (argc - first + release->all + !!release->group != 1)
+		status = gp_usage_error(command, "specify one process, --group or --all");
+	else if (first < argc && !gp_argument_pid(argv[first], &release->pid))
 		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else
 		status = act(release);
@@ -197,6 +222,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 }
 
 static const struct gp_option options[] = {
+	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("release all suspended processes of this user")},
 	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
@@ -208,7 +235,7 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_cli_release = {
 	.name = "release",
-	.arguments = "PID | --all",
+	.arguments = "PID | --group NAME | --all",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Force-release suspensions, even if their owner or the holder hangs"),
 	.description = N_("Resumes a process, or with --all every process, even if another process "

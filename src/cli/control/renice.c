@@ -14,6 +14,7 @@
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g' };
 
 struct settings {
+	char **words; /* of the command line */
 	const char *group;
 	bool json;
 };
@@ -98,13 +99,12 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		  u32 priority)
 {
 	struct gpreempt *context = NULL;
-	struct gpreempt_target *target;
+	struct gpreempt_target *target = NULL;
 	struct gp_command_diag sink;
-	char name[128], words[32];
+	char name[128];
 	int error = gpreempt_open(&context);
 
 	gp_command_diag_init(&sink, command);
-	snprintf(words, sizeof(words), "renice %u", priority);
 	gp_cli_target_name(name, sizeof(name), pid, settings->group);
 	if (!error && settings->group)
 		error = gpreempt_group_open(context, settings->group, NULL, &target);
@@ -118,8 +118,8 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	if (!error)
 		error = gpreempt_target_set_priority(target, priority);
 	if (error) {
-		if (!gp_cli_target_elsewhere(pid, words, &sink.diag))
-			gp_fail(&sink.diag, error, "%s", gpreempt_error(context));
+		gp_cli_target_failed(pid, target, error, gpreempt_error(context), settings->words,
+				     &sink.diag);
 	} else {
 		struct gp_doc *doc = gp_doc_new_answer();
 
@@ -127,8 +127,7 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		gp_doc_fact(doc, "group", NULL, gp_v_text(settings->group));
 		gp_doc_fact(doc, "priority", NULL, gp_v_count(priority));
 		gp_doc_line(doc, "%s: priority %u", name, priority);
-		(void)gp_show_print(doc, stdout, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-		gp_doc_free(doc);
+		(void)gp_cli_answer(doc, settings->json, &sink.diag);
 	}
 	gpreempt_close(context);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
@@ -136,7 +135,7 @@ static int renice(const struct gp_command *command, const struct settings *setti
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct settings settings = {0};
+	struct settings settings = {.words = argv};
 	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 	u64 priority;
 	u32 pid = 0;

@@ -15,15 +15,19 @@
 
 enum {
 	OPTION_JSON = 'j',
+	OPTION_GROUP = 'g',
 	TIMEOUT_MS = 10000,
 	LOOK_MS = 10, /* between two looks at the queues */
 };
 
 struct resume {
+	char **words; /* of the command line */
 	const struct gp_command *command;
 	struct gp_command_diag sink;
 	struct gp_cli_holder holder;
 	u32 pid;
+	const char *group; /* instead of pid */
+	char name[128];
 	u32 *ids;
 	size_t id_count;
 	bool json;
@@ -34,9 +38,10 @@ static int set(void *ctx, int id, const char *value)
 {
 	struct resume *resume = ctx;
 
-	(void)value;
 	if (id == OPTION_JSON)
 		resume->json = true;
+	else
+		resume->group = value;
 	return 0;
 }
 
@@ -90,17 +95,23 @@ static int tell(struct resume *resume, pid_t keeper)
 	return error == -ESRCH ? 0 : error;
 }
 
+static bool is_meant(const struct resume *resume, const struct gp_proto_msg_hold *hold)
+{
+	return resume->group ? gp_cli_target_in_group((u32)hold->pid, resume->group)
+			     : hold->pid == (s32)resume->pid;
+}
+
 static int tell_all(struct resume *resume, const struct gp_cli_holds *holds)
 {
 	for (size_t i = 0; i < holds->count; i++) {
 		const struct gp_proto_msg_hold *hold = &holds->items[i];
 		bool told = false;
 
-		if (hold->pid != (s32)resume->pid)
+		if (!is_meant(resume, hold))
 			continue;
-		for (size_t j = 0; j < i; j++)
-			told |= holds->items[j].pid == hold->pid &&
-				holds->items[j].owner_pid == hold->owner_pid;
+		for (size_t j = 0; j < i && !told; j++)
+			told = holds->items[j].owner_pid == hold->owner_pid &&
+			       is_meant(resume, &holds->items[j]);
 		int error = told ? 0 : tell(resume, hold->owner_pid);
 		if (error)
 			return gp_fail(&resume->sink.diag, error,
@@ -158,31 +169,29 @@ static int await_queues(struct resume *resume)
 static void show(struct resume *resume)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
-	char text[128];
 
-	snprintf(text, sizeof(text),
-		 ngettext("process %u: released %zu queue", "process %u: released %zu queues",
-			  resume->id_count),
-		 resume->pid, resume->id_count);
-	gp_doc_fact(doc, "pid", NULL, gp_v_count(resume->pid));
+	gp_doc_fact(doc, "pid", NULL, gp_v_if(resume->pid, gp_v_count(resume->pid)));
+	gp_doc_fact(doc, "group", NULL, gp_v_text(resume->group));
 	gp_doc_fact(doc, "resumed", NULL, gp_v_count(resume->keepers));
 	gp_doc_fact(doc, "others", NULL, gp_v_count(resume->others));
 	if (!resume->keepers)
-		gp_doc_line(doc, "process %u: not held by 'gpreempt suspend'", resume->pid);
+		gp_doc_line(doc, "%s: not held by 'gpreempt suspend'", resume->name);
 	else if (resume->id_count)
-		gp_doc_line(doc, "%s", text);
+		gp_doc_line(doc,
+			    ngettext("%s: released %zu queue", "%s: released %zu queues",
+				     resume->id_count),
+			    resume->name, resume->id_count);
 	else
-		gp_doc_line(doc, "process %u: released", resume->pid);
-	(void)gp_show_print(doc, stdout, resume->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-	gp_doc_free(doc);
+		gp_doc_line(doc, "%s: released", resume->name);
+	(void)gp_cli_answer(doc, resume->json, &resume->sink.diag);
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
-			ngettext("%zu other process also holds it; 'gpreempt release %u' ends "
-				 "every suspension",
-				 "%zu other processes also hold it; 'gpreempt release %u' ends "
-				 "every suspension",
+			ngettext("%zu other process also holds it; 'gpreempt release' ends every "
+				 "suspension",
+				 "%zu other processes also hold it; 'gpreempt release' ends every "
+				 "suspension",
 				 resume->others),
-			resume->others, resume->pid);
+			resume->others);
 }
 
 static int act(struct resume *resume)
@@ -190,6 +199,7 @@ static int act(struct resume *resume)
 	struct gp_cli_holds holds = {0};
 	int error = gp_cli_holder_connect(&resume->holder, TIMEOUT_MS);
 
+	gp_cli_target_name(resume->name, sizeof(resume->name), resume->pid, resume->group);
 	if (!error)
 		error = gp_cli_holder_holds(&resume->holder, &holds, TIMEOUT_MS);
 	if (error == -ENOENT) {
@@ -204,8 +214,8 @@ static int act(struct resume *resume)
 	}
 	if (!error)
 		error = tell_all(resume, &holds);
-	if (!error && !resume->keepers && !resume->others)
-		error = gp_cli_target_absent(resume->pid, "resume", &resume->sink.diag);
+	if (!error && resume->pid && !resume->keepers && !resume->others)
+		error = gp_cli_target_absent(resume->pid, resume->words, &resume->sink.diag);
 	if (!error && resume->id_count && resume->keepers && !resume->others)
 		error = await_queues(resume);
 	if (!error)
@@ -223,17 +233,18 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (!resume)
 		return GP_EXIT_FAILED;
 	resume->command = command;
+	resume->words = argv;
 	resume->holder.socket = -1;
 	gp_command_diag_init(&resume->sink, command);
 	status = gp_command_parse(command, argc, argv, set, resume, &first);
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
-	else if (first == argc)
-		status = gp_usage_error(command, "specify a process");
-	else if (!gp_argument_pid(argv[first], &resume->pid))
+	else if (resume->group ? first < argc : first == argc)
+		status = gp_usage_error(command, "specify a process or --group");
+	else if (!resume->group && !gp_argument_pid(argv[first], &resume->pid))
 		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
-	else if (gp_cli_queue_arguments(command, argc, argv, first + 1, &resume->ids,
-					&resume->id_count))
+	else if (!resume->group && gp_cli_queue_arguments(command, argc, argv, first + 1,
+							  &resume->ids, &resume->id_count))
 		status = GP_EXIT_USAGE;
 	else
 		status = act(resume);
@@ -243,6 +254,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 }
 
 static const struct gp_option options[] = {
+	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
@@ -250,7 +263,7 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_cli_resume = {
 	.name = "resume",
-	.arguments = "PID [QUEUE...]",
+	.arguments = "PID [QUEUE...] | --group NAME",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Resume a process that 'gpreempt suspend' holds"),
 	.description = N_("Asks every 'gpreempt suspend' that holds the process to release it, or "

@@ -12,6 +12,7 @@
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
 struct status {
+	char **words; /* of the command line */
 	const struct gp_command *command;
 	struct gp_command_diag sink;
 	const char *group;
@@ -322,7 +323,7 @@ static int one_job(struct status *status)
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 	struct gpreempt_queue *queues = NULL;
 	struct gpreempt *context = NULL;
-	struct gpreempt_target *target;
+	struct gpreempt_target *target = NULL;
 	size_t count = 0;
 	int error = gpreempt_open(&context);
 
@@ -337,10 +338,9 @@ static int one_job(struct status *status)
 	status->now_ns = gp_monotonic_ns();
 	if (error == -ENOENT && status->id_count)
 		gp_fail(&status->sink.diag, error, "process %u has no such queue", status->pid);
-	else if (error && !gp_cli_target_elsewhere(status->pid, "status", &status->sink.diag))
-		gp_fail(&status->sink.diag, error, "%s", gpreempt_error(context));
 	else if (error)
-		; /* it was said */
+		gp_cli_target_failed(status->pid, target, error, gpreempt_error(context),
+				     status->words, &status->sink.diag);
 	else if (status->group && !info.process_count)
 		error = gp_fail(&status->sink.diag, -ESRCH, "group '%s': %s", status->group,
 				info.why);
@@ -359,6 +359,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (!status)
 		return GP_EXIT_FAILED;
 	status->command = command;
+	status->words = argv;
 	status->holder.socket = -1;
 	gp_command_diag_init(&status->sink, command);
 	result = gp_command_parse(command, argc, argv, set, status, &first);

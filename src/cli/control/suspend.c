@@ -30,6 +30,7 @@ enum {
 
 struct keeper {
 	const struct gp_command *command;
+	char **words; /* of the command line */
 	struct gp_command_diag sink;
 	struct gpreempt *context;
 	struct gpreempt_target *target;
@@ -361,7 +362,7 @@ static int open_target(struct keeper *keeper)
 
 static int hold(struct keeper *keeper)
 {
-	int status = GP_EXIT_FAILED;
+	int status = GP_EXIT_FAILED, error;
 	sigset_t set_of_signals;
 
 	/* From before the suspension on: a Ctrl-C must not leave by the back door. */
@@ -376,11 +377,17 @@ static int hold(struct keeper *keeper)
 		gp_fail(&keeper->sink.diag, -errno, "cannot receive signals: %s", strerror(errno));
 		return status;
 	}
-	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
+	error = gpreempt_open(&keeper->context);
+	if (error >= 0)
+		error = open_target(keeper);
+	if (error >= 0)
+		error = take(keeper);
+	if (error >= 0)
 		status = keep(keeper);
-	else if (!keeper->said &&
-		 !gp_cli_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
-		failed(keeper);
+	else if (!keeper->said)
+		gp_cli_target_failed(keeper->pid, keeper->target, error,
+				     gpreempt_error(keeper->context), keeper->words,
+				     &keeper->sink.diag);
 	gpreempt_close(keeper->context);
 	close(keeper->signals);
 	return status;
@@ -388,7 +395,10 @@ static int hold(struct keeper *keeper)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct keeper keeper = {.command = command, .lease_ns = LEASE, .signals = -1};
+	struct keeper keeper = {.command = command,
+				.words = argv,
+				.lease_ns = LEASE,
+				.signals = -1};
 	int first, status = gp_command_parse(command, argc, argv, set, &keeper, &first);
 
 	if (status)

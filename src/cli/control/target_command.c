@@ -65,23 +65,74 @@ int gp_cli_group_present(struct gpreempt *context, const char *group,
 	return 0;
 }
 
-int gp_cli_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
+/* A word of a command line, quoted for a shell if it must be. */
+static void add_word(struct gp_buf *line, const char *word)
+{
+	bool plain =
+		*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					    "0123456789-_=+:,./@%")];
+
+	gp_buf_puts(line, plain ? " " : " '");
+	for (; *word; word++) {
+		if (*word == '\'')
+			gp_buf_puts(line, "'\\'");
+		gp_buf_printf(line, "%c", *word);
+	}
+	gp_buf_puts(line, plain ? "" : "'");
+}
+
+static int say_elsewhere(u32 pid, char **words, enum gp_severity severity, struct gp_diag *diag)
 {
 	static const struct gp_root live = {""};
 	const char *here = getenv("GPREEMPT_VGPU");
+	struct gp_buf line = {0};
 	char there[PATH_MAX];
 
-	/* Whoever cannot be read is not ours to control either; the holder says so. */
+	/* A process that cannot be read is not ours to control either; the holder says so. */
 	if (!pid || gp_process_environment(&live, pid, "GPREEMPT_VGPU", there, sizeof(there)) ||
 	    !*there || (here && strcmp(here, there) == 0))
 		return 0;
-	return gp_fail(diag, -EXDEV,
-		       "process %u runs on a virtual GPU, but this command does not; use: "
-		       "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u",
-		       pid, there, command, pid);
+	for (; *words; words++)
+		add_word(&line, *words);
+	gp_diag(diag, severity,
+		"process %u runs on a virtual GPU, but this command does not; use: "
+		"GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt%s",
+		pid, there, gp_buf_str(&line));
+	gp_buf_free(&line);
+	return -EXDEV;
 }
 
-int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag)
+/* The agent is in the environment from the start, but answers only when the GPU is opened. */
+static bool is_early(u32 pid, int error)
+{
+	static const struct gp_root live = {""};
+	char libraries[PATH_MAX];
+	struct gp_process process;
+
+	if (!pid || (error != -ENODEV && error != -ENOENT && error != -EOPNOTSUPP))
+		return false;
+	if (!gp_process_environment(&live, pid, "LD_PRELOAD", libraries, sizeof(libraries)) &&
+	    strstr(libraries, "libgpreempt_agent.so"))
+		return true;
+	/* Before it becomes the program. */
+	return !gp_process_read(&live, pid, &process) && strcmp(process.comm, "gpreempt") == 0 &&
+	       strstr(process.command, " run ");
+}
+
+void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, char **words,
+			  struct gp_diag *diag)
+{
+	if (!open && is_early(pid, error))
+		gp_fail(diag, error,
+			"process %u was started with 'gpreempt run' but has not used the GPU yet; "
+			"try again when it has",
+			pid);
+	else
+		gp_fail(diag, error, "%s", reason);
+	say_elsewhere(pid, words, GP_NOTE, diag);
+}
+
+int gp_cli_target_absent(u32 pid, char **words, struct gp_diag *diag)
 {
 	static const struct gp_root live = {""};
 	struct gp_process process = {0};
@@ -95,7 +146,7 @@ int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&
 	    process.uid != geteuid())
 		return gp_fail(diag, -EPERM, "process %u belongs to another user", pid);
-	return gp_cli_target_elsewhere(pid, command, diag);
+	return say_elsewhere(pid, words, GP_ERROR, diag);
 }
 
 void gp_cli_target_name(char *out, size_t size, u32 pid, const char *group)
@@ -104,4 +155,13 @@ void gp_cli_target_name(char *out, size_t size, u32 pid, const char *group)
 		snprintf(out, size, _("group '%s'"), group);
 	else
 		snprintf(out, size, _("process %u"), pid);
+}
+
+bool gp_cli_target_in_group(u32 pid, const char *group)
+{
+	static const struct gp_root live = {""};
+	char name[GP_PROTO_NAME];
+
+	return !gp_process_environment(&live, pid, "GPREEMPT_GROUP", name, sizeof(name)) &&
+	       strcmp(name, group) == 0;
 }

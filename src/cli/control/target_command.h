@@ -33,15 +33,22 @@ int gp_cli_queue_arguments(const struct gp_command *command, int argc, char **ar
 /* 0, or -ESRCH if the group is empty, after saying so. Without a group always 0. */
 int gp_cli_group_present(struct gpreempt *context, const char *group,
 			 struct gpreempt_target *target, struct gp_diag *diag);
-/* After a failure: -EXDEV and what to do when the process is on a virtual GPU that this command is
- * not on. */
-int gp_cli_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag);
+/*
+ * Says why a process could not be opened or changed: `reason`, and what to do when it is on a
+ * virtual GPU that this command is not on. `words` is this command as typed. A program that
+ * 'gpreempt run' has just started has no GPU yet: that is said instead, if it was not `open`.
+ */
+void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, char **words,
+			  struct gp_diag *diag);
 
 /* When nothing is held of it: -ESRCH when there is no such process, -EPERM when it is another
- * user's, -EXDEV as above; after saying so. */
-int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag);
+ * user's, -EXDEV when it is on another virtual GPU; after saying so. */
+int gp_cli_target_absent(u32 pid, char **words, struct gp_diag *diag);
 
-/* "3 queues of process 4711"; for messages. */
+/* Whether 'gpreempt run --group NAME' started the process. */
+bool gp_cli_target_in_group(u32 pid, const char *group);
+
+/* "process 4711", "group 'training'"; for messages. */
 void gp_cli_target_name(char *out, size_t size, u32 pid, const char *group);
 
 /* ---- the holder without the library ---- */

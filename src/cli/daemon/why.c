@@ -280,18 +280,15 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_close(doc);
 }
 
-static int show(const struct story *story)
+static int show(struct story *story)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
-	int error;
 
 	if (story->json)
 		add_facts(doc, story);
 	else
 		add_sentences(doc, story);
-	error = gp_show_print(doc, stdout, story->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-	gp_doc_free(doc);
-	return error;
+	return gp_cli_answer(doc, story->json, &story->sink.diag);
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)

@@ -336,7 +336,6 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_command_diag sink;
 	struct gp_inspect_doctor doctor;
-	struct gp_doc *doc;
 	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
@@ -352,14 +351,9 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return GP_EXIT_USAGE;
 	error = gp_inspect_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
 	if (!error) {
-		doc = gp_cli_doctor_doc(&doctor);
-		error = gp_show_print(doc, stdout, settings.json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-		gp_doc_free(doc);
+		error = gp_cli_answer(gp_cli_doctor_doc(&doctor), settings.json, &sink.diag);
 		gp_inspect_doctor_free(&doctor);
 	}
-	/* A stream that failed is reported by the caller. */
-	if (error && error != -EIO)
-		gp_fail(&sink.diag, error, "cannot print the report: %s", strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 

@@ -240,7 +240,6 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_command_diag sink;
 	struct gp_inspect_ps ps;
-	struct gp_doc *doc;
 	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
@@ -253,13 +252,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
 		return GP_EXIT_FAILED;
-	doc = gp_cli_ps_doc(&ps);
-	error = gp_show_print(doc, stdout, settings.json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-	gp_doc_free(doc);
+	error = gp_cli_answer(gp_cli_ps_doc(&ps), settings.json, &sink.diag);
 	gp_inspect_ps_free(&ps);
-	/* A stream that failed is reported by the caller. */
-	if (error && error != -EIO)
-		gp_fail(&sink.diag, error, "cannot print the list: %s", strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/core.h"
 #include "base/i18n.h"
+#include "cli/command.h"
 #include "cli/watch/row.h"
 #include "show/reason.h"
 
@@ -121,7 +122,6 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 	size_t count = 0, capacity = 0;
 	struct gp_buf text = {0};
 	char *line, *rest = NULL;
-	struct gp_doc *doc;
 	int error = gp_root_read(root, FILE_LIMIT, &text, DECISIONS);
 
 	if (error)
@@ -138,11 +138,8 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 		else
 			list[count++] = next;
 	}
-	if (!error) {
-		doc = make_doc(pid, list, count, lines);
-		error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-		gp_doc_free(doc);
-	}
+	if (!error)
+		error = gp_cli_answer(make_doc(pid, list, count, lines), json, diag);
 	free(list);
 	gp_buf_free(&text);
 	return error;
