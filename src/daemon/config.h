@@ -109,6 +109,8 @@ int gp_daemon_config_parse(const char *name, const char *text, size_t size, stru
 			   struct gp_daemon_config *out);
 int gp_daemon_config_read(const char *path, struct gp_diag *diag, struct gp_daemon_config *out);
 
+/* The turn of a batch job where the hardware shares by time slices. */
+#define GP_CONFIG_TURN_NS (200 * GP_NS_PER_MS)
 /* The settings of a device or a user: [device *], overridden by its own section. `slices`: the
  * hardware shares the device by time slices, which cost nothing while the others are idle, so
  * shares are the default. */

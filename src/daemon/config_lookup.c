@@ -141,6 +141,8 @@ static struct gp_daemon_config_device device_of(const struct gp_daemon_config *c
 
 	if (slices && !says(&device, offsetof(struct gp_daemon_config_device, share)))
 		device.share = true;
+	if (slices && !says(&device, offsetof(struct gp_daemon_config_device, slice_ns)))
+		device.slice_ns = GP_CONFIG_TURN_NS;
 	for (size_t i = 1; i < config->device_count; i++) {
 		if (is_device(&config->devices[i], gpu_id, node))
 			lay_over(gp_daemon_device_keys, &device, &config->devices[i],

@@ -8,6 +8,7 @@
  *   attach.c   processes without an agent             act.c      operations through the library
  *   share.c    shares through the library             report.c   record, statistics, views
  *   strict.c   suspensions on GPUs that do not show work
+ *   turns.c    jobs on them that run one at a time
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: if it dies or hangs, everything resumes.
@@ -320,6 +321,17 @@ void gp_daemon_attach_forget(struct gp_daemon *daemon, u32 pid);
 void gp_daemon_attach_queues(struct gp_daemon_client *client);
 /* Sets how often rings are read, after a client came, went or changed. */
 void gp_daemon_attach_adapt(struct gp_daemon *daemon);
+
+/* ---- turns.c ---- */
+
+/* By device: jobs that take turns, and the highest priority of all jobs. */
+struct gp_daemon_turns {
+	u32 takers[GP_SCHED_MAX_DEVICES], top[GP_SCHED_MAX_DEVICES];
+};
+void gp_daemon_turns_find(struct gp_daemon *daemon, struct gp_daemon_turns *out);
+/* Whether a job with a queue on the device takes turns there, if there is another that does. */
+bool gp_daemon_turns_takes(const struct gp_daemon_turns *turns, const struct gp_daemon_job *job,
+			   u32 device);
 
 /* ---- strict.c ---- */
 

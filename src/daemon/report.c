@@ -60,7 +60,9 @@ static void count_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 			  const struct gp_sched_reason *reason)
 {
 	struct gp_daemon_job *other = job_at(daemon, reason->other);
-	bool preemption = other && reason->why != GP_SCHED_WHY_PINNED;
+	/* Turns that the device needs anyway were not waited for by anything. */
+	bool turn = reason->why == GP_SCHED_WHY_TURN_OVER && reason->policy == GP_SCHED_PRIORITY;
+	bool preemption = other && reason->why != GP_SCHED_WHY_PINNED && !turn;
 
 	if (reason->why == GP_SCHED_WHY_JOINED)
 		return;

@@ -140,20 +140,30 @@ static void wish(struct gp_daemon_job *job, u32 part)
 	}
 }
 
-/* They are laid side by side in the order of the jobs: shares that overlap would be no shares. */
+/* They are laid side by side in the order of the jobs: shares that overlap would be no shares. Of
+ * jobs that take turns one runs at a time, so that only the largest of their shares counts. */
 static void share_device(struct gp_daemon *daemon, u32 device)
 {
-	u64 sum = 0, before = 0;
+	struct gp_daemon_turns turns;
+	u64 sum = 0, before = 0, in_turn = 0;
 
-	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)
-		sum += job->share[device];
+	gp_daemon_turns_find(daemon, &turns);
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
+		if (gp_daemon_turns_takes(&turns, job, device))
+			in_turn = GP_MAX(in_turn, job->share[device]);
+		else
+			sum += job->share[device];
+	}
+	sum += in_turn;
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
+		bool takes = gp_daemon_turns_takes(&turns, job, device);
 		u64 mine = job->share[device];
 
 		if (!mine)
 			continue;
-		wish(job, GPREEMPT_SHARE_AT(before * 1000 / sum, GP_MAX(mine * 1000 / sum, 1)));
-		before += mine;
+		wish(job, GPREEMPT_SHARE_AT(takes ? 0 : before * 1000 / sum,
+					    GP_MAX(mine * 1000 / sum, 1)));
+		before += takes ? 0 : mine;
 	}
 }
 

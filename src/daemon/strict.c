@@ -10,6 +10,8 @@
  * affected. A suspended job keeps its work until the core resumes it, which may be a little after
  * the end of the request.
  *
+ * Batch jobs that take turns (turns.c) have work in the same sense, always.
+ *
  * Nothing here follows events. Each time the daemon has settled, the work that should be is
  * compared with the work that the core knows. The memory of programs is read once before that, so
  * that a program that changes it all the time does not keep the daemon busy.
@@ -87,13 +89,23 @@ static bool is_kept(const struct gp_daemon *daemon, const struct gp_daemon_job *
 	       gp_sched_device_state(daemon->sched, device, &of_device) == 0 && of_device.running;
 }
 
+/* What all jobs together mean for the work of each. */
+struct view {
+	s64 served[GP_SCHED_MAX_DEVICES];
+	struct gp_daemon_turns turns;
+};
+
 static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_daemon_job *job,
-				 const struct gp_daemon_client_queue *queue, const s64 *served)
+				 const struct gp_daemon_client_queue *queue,
+				 const struct view *view)
 {
+	const s64 *served = view->served;
 	u32 device = device_of(daemon, queue);
 
 	if (device == GP_DAEMON_NONE)
 		return GP_SCHED_DRAINED;
+	if (view->turns.takers[device] > 1 && gp_daemon_turns_takes(&view->turns, job, device))
+		return GP_SCHED_BUSY;
 	if (is_served(job) || (s64)job->spec.priority < served[device] ||
 	    (queue->work == GP_SCHED_BUSY && is_kept(daemon, job, device)))
 		return GP_SCHED_BUSY;
@@ -118,14 +130,24 @@ static void tell(struct gp_daemon *daemon, struct gp_daemon_client *client,
 	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_SPAN_MAX);
 }
 
+static bool is_needed(const struct gp_daemon *daemon)
+{
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		if (gp_gpu_has(daemon->devices[i].gpu_id, GP_GPU_SLICES))
+			return true;
+	}
+	return daemon->strict;
+}
+
 bool gp_daemon_strict_step(struct gp_daemon *daemon)
 {
-	s64 served[GP_SCHED_MAX_DEVICES];
+	struct view view;
 	bool told = false;
 
-	if (!daemon->strict)
+	if (!is_needed(daemon))
 		return false;
-	find_served(daemon, served);
+	find_served(daemon, view.served);
+	gp_daemon_turns_find(daemon, &view.turns);
 	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->job && i < client->queue_count; i++) {
 			struct gp_daemon_client_queue *queue = &client->queues[i];
@@ -133,7 +155,7 @@ bool gp_daemon_strict_step(struct gp_daemon *daemon)
 
 			if (gp_gpu_has(queue->gpu_id, GP_GPU_SEES_WORK))
 				continue;
-			work = wanted(daemon, client->job, queue, served);
+			work = wanted(daemon, client->job, queue, &view);
 			if (queue->work == work)
 				continue;
 			tell(daemon, client, queue, work);

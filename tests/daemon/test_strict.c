@@ -137,8 +137,8 @@ static void who_is_above_level_or_elsewhere_is_left_alone(void **state)
 static void those_who_are_held_do_not_push_each_other_aside(void **state)
 {
 	struct rig *rig = rig_new(STRICT);
-	struct agent *low = on_gpu(rig, NVIDIA, 100), *middle = on_gpu(rig, NVIDIA, 1000);
-	struct agent *server = server_on(rig, NVIDIA, 2000);
+	struct agent *low = on_gpu(rig, NVIDIA, 2000), *middle = on_gpu(rig, NVIDIA, 2050);
+	struct agent *server = server_on(rig, NVIDIA, 2100);
 
 	(void)state;
 	request(rig, server, true);

@@ -217,7 +217,7 @@ static void a_job_may_change_its_mind(void **state)
 	(void)state;
 	pass(w, 10 * MS);
 	done(w, gp_sched_job_set(w->sched, w->now, three, &spec));
-	pass(w, S);
+	pass(w, MS);
 	is_not_held(w, three); /* though its turn was the last */
 	is_held(w, one);
 	is_held(w, two);

@@ -176,6 +176,28 @@ static const struct fake_object *find(const struct fake *fake, u32 client, u32 h
 	return NULL;
 }
 
+/* The last copy of a file that is closed takes its clients with it. */
+static bool is_open(const struct fake *fake, u32 file)
+{
+	char path[160];
+	bool open_somewhere;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/open/%u/nvidiactl", fake->dir, file);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	open_somewhere = flock(fd, LOCK_EX | LOCK_NB) != 0;
+	close(fd);
+	return open_somewhere;
+}
+
+static bool is_live(const struct fake *fake, const struct fake_object *o)
+{
+	return atomic_load(&o->live) == 1 &&
+	       is_open(fake, fake->rm->client_file[o->client - GP_NV_CLIENT_BASE]);
+}
+
 /* A group is one of kernels when a compute object is on one of its channels. */
 static bool is_compute_group(const struct fake *fake, const struct fake_object *group)
 {
@@ -203,7 +225,7 @@ struct fake_count fake_channels(const struct fake *fake)
 		const struct fake_object *o = &fake->rm->objects[i], *group;
 		u32 stopped = atomic_load(&o->disabled);
 
-		if (atomic_load(&o->live) != 1 || !gp_nv_class_is_channel(o->class_id))
+		if (!gp_nv_class_is_channel(o->class_id) || !is_live(fake, o))
 			continue;
 		group = find(fake, o->client, o->parent);
 		if (group && is_compute_group(fake, group)) {
@@ -231,7 +253,7 @@ static bool await(const struct fake *fake, bool running)
 
 			if (atomic_load(&o->live) != 1 || !gp_nv_class_is_channel(o->class_id))
 				continue;
-			if (atomic_load(&o->disabled))
+			if (atomic_load(&o->disabled) && is_live(fake, o))
 				stopped = o;
 			else if (!wait_for)
 				wait_for = o;
@@ -265,7 +287,7 @@ u64 fake_timeslice(const struct fake *fake, u32 index)
 	for (u32 i = 0; i < count && i < FAKE_OBJECTS; i++) {
 		const struct fake_object *o = &fake->rm->objects[i];
 
-		if (atomic_load(&o->live) == 1 && o->class_id == GP_NV_CLASS_GROUP &&
+		if (o->class_id == GP_NV_CLASS_GROUP && is_live(fake, o) &&
 		    is_compute_group(fake, o) && index-- == 0)
 			return atomic_load(&o->timeslice);
 	}
@@ -276,16 +298,7 @@ u32 fake_open_files(const struct fake *fake)
 {
 	u32 count = atomic_load(&fake->rm->file_count), open_count = 0;
 
-	for (u32 i = 0; i < count && i < FAKE_FILES; i++) {
-		char path[160];
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/open/%u/nvidiactl", fake->dir, i);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		open_count += flock(fd, LOCK_EX | LOCK_NB) != 0;
-		close(fd);
-	}
+	for (u32 i = 0; i < count && i < FAKE_FILES; i++)
+		open_count += is_open(fake, i);
 	return open_count;
 }

@@ -4,86 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
-import time
 import unittest
 
-from nvidia_stage import LIMIT, Asked, may_copy_descriptors
-
-BIN = os.environ["GP_BIN"]
-GPREEMPT = os.path.join(BIN, "gpreempt")
-ACT = "[daemon]\nmode = act\noperation_timeout = 30s\nlease = 10s\nscan_interval = 100ms\n"
-DEFAULT_US = 2048
+from nvidia_stage import ACT, DEFAULT_US, GPREEMPT, LIMIT, OFFLINE_US, ONLINE_US, DaemonStage
 
 
-def slice_us(part, whole):
-    """The slice that makes a share beside a program with the driver's slice."""
-    thousandths = part * 1000 // whole
-    return DEFAULT_US * thousandths // (1000 - thousandths)
-
-
-OFFLINE_US, ONLINE_US = slice_us(1, 65), slice_us(64, 65)  # priorities 500 and 2000: one to 64
-
-
-class Daemon(unittest.TestCase):
-    def setUp(self):
-        self.place = tempfile.mkdtemp(prefix="gpn")
-        self.keeper = Asked(os.environ["GP_FAKE_KEEPER"])
-        self.env = dict(os.environ, LC_ALL="C.UTF-8", GPREEMPT_DIR=self.place, XDG_RUNTIME_DIR=self.place,
-                        GPREEMPT_FAKE_NVIDIA=self.keeper.first, LD_PRELOAD=os.environ["GP_FAKE_PRELOAD"])
-        self.env.pop("LANGUAGE", None)
-        self.programs, self.daemon = [], None
-        if not may_copy_descriptors(os.getpid()):
-            self.tearDown()
-            self.skipTest("pidfd_getfd is not allowed on this machine")
-
-    def tearDown(self):
-        for program in self.programs:
-            if program.process.poll() is None:
-                program.close()
-        if self.daemon and self.daemon.poll() is None:
-            self.daemon.terminate()
-            self.daemon.wait(LIMIT)
-        if self.daemon:
-            self.daemon.stdout.close()
-        self.gpreempt("release", "--all")
-        self.keeper.close()
-        shutil.rmtree(self.place, ignore_errors=True)
-
-    def gpreempt(self, *arguments):
-        return subprocess.run([GPREEMPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=self.env, timeout=LIMIT)
-
-    def start_daemon(self, config=ACT):
-        path = os.path.join(self.place, "gpreemptd.conf")
-        with open(path, "w") as file:
-            file.write(config)
-        self.daemon = subprocess.Popen([os.path.join(BIN, "gpreemptd"), "--config", path], env=self.env,
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.until(lambda: self.gpreempt("top", "--once").returncode == 0, "no daemon")
-
-    def program(self, *run, executable=os.environ["GP_FAKE_TARGET"]):
-        """A CUDA program with one context; under `gpreempt run` when given its options."""
-        command = [executable, self.keeper.first, "libc"]
-        program = Asked(*([GPREEMPT, "run", *run, "--", *command] if run else command), env=self.env)
-        self.programs.append(program)
-        self.assertEqual(program.ask("context"), "ok 0")
-        return program
-
-    def until(self, condition, message):
-        deadline = time.monotonic() + LIMIT
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail("\n".join([message, self.keeper.ask("slices")] + [
-                    self.gpreempt(*command).stdout for command in (("top", "--once"), ("log", "--all"))]))
-            time.sleep(0.02)
-
-    def slices(self):
-        return [int(us) for us in self.keeper.ask("slices").split()]
-
-    def jobs(self):
-        return json.loads(self.gpreempt("top", "--json").stdout)["jobs"]
-
+class Daemon(DaemonStage):
     def test_a_server_gets_long_slices_and_a_trainer_short_ones(self):
         self.start_daemon()
         trainer = self.program("--class", "offline")
@@ -99,7 +25,7 @@ class Daemon(unittest.TestCase):
         self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US, OFFLINE_US], "the new context is left out")
         # A program that is alone again has the driver's slice.
         server.close()
-        self.until(lambda: self.slices()[0] == self.slices()[2] == DEFAULT_US, "slices stay")
+        self.until(lambda: self.slices() == [DEFAULT_US] * 2, "slices stay")
 
     def test_a_changed_priority_changes_the_slices(self):
         self.start_daemon()

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which jobs take turns on a GPU that the hardware shares by time slices (NVIDIA,
+ * docs/internals/gpu.md). A batch job has slices of some 30 us beside a server, so that the server
+ * has the GPU as soon as it has work. Two such jobs would keep the GPU changing between them, and
+ * neither would get on. So where there are two or more, they count as having work without end, and
+ * the core runs one of them at a time (sched/policy_turns.c).
+ *
+ * A job takes turns when its priority is that of class offline or less, or when another job on the
+ * GPU has a higher one. Jobs with the priority of class online, strict jobs and jobs that are not
+ * controlled never do.
+ */
+#include "daemon/daemon.h"
+#include "gpu/gpu.h"
+
+/* The device of a queue where there are turns; NONE. */
+static u32 device_of(struct gp_daemon *daemon, const struct gp_daemon_client_queue *queue)
+{
+	struct gp_sched_device_state state;
+	u32 device;
+
+	if (!gp_gpu_has(queue->gpu_id, GP_GPU_SLICES) ||
+	    gp_gpu_has(queue->gpu_id, GP_GPU_SEES_WORK))
+		return GP_DAEMON_NONE;
+	device = gp_daemon_host_device(daemon, queue->gpu_id);
+	if (device == GP_DAEMON_NONE || gp_sched_device_state(daemon->sched, device, &state) ||
+	    state.policy != GP_SCHED_PRIORITY)
+		return GP_DAEMON_NONE;
+	return device;
+}
+
+/* A bit for each device with turns where the job has a queue. */
+static u64 devices_of(struct gp_daemon *daemon, const struct gp_daemon_job *job)
+{
+	u64 devices = 0;
+
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		for (size_t i = 0; i < client->queue_count; i++) {
+			u32 device = device_of(daemon, &client->queues[i]);
+
+			if (device != GP_DAEMON_NONE)
+				devices |= 1ull << device;
+		}
+	}
+	return devices;
+}
+
+bool gp_daemon_turns_takes(const struct gp_daemon_turns *turns, const struct gp_daemon_job *job,
+			   u32 device)
+{
+	return job->spec.in_turns && job->pin != GP_SCHED_PIN_RUN &&
+	       (job->spec.priority <= GP_SCHED_PRIORITY_OFFLINE ||
+		job->spec.priority < turns->top[device]);
+}
+
+void gp_daemon_turns_find(struct gp_daemon *daemon, struct gp_daemon_turns *out)
+{
+	*out = (struct gp_daemon_turns){0};
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		u64 devices = devices_of(daemon, job);
+
+		for (; devices; devices &= devices - 1) {
+			u32 *top = &out->top[gp_lowest_bit(devices)];
+
+			*top = GP_MAX(*top, job->spec.priority);
+		}
+	}
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		u64 devices = devices_of(daemon, job);
+
+		for (; devices; devices &= devices - 1) {
+			u32 device = gp_lowest_bit(devices);
+
+			out->takers[device] += gp_daemon_turns_takes(out, job, device);
+		}
+	}
+}
