@@ -80,6 +80,12 @@ struct gpreempt_target_options {
 int gpreempt_target_open(struct gpreempt *context, int pid,
 			 const struct gpreempt_target_options *options,
 			 struct gpreempt_target **out);
+/* The same without waiting: returns a ticket (> 0), and the target at once. Its end is an event
+ * with that ticket; asynchronous calls on the target are made when it is open, and fail if it
+ * cannot be. The caller closes it in either case. */
+int gpreempt_target_open_async(struct gpreempt *context, int pid,
+			       const struct gpreempt_target_options *options,
+			       struct gpreempt_target **out);
 /* Every process that was started with `gpreempt run --group NAME`, now and later. */
 int gpreempt_group_open(struct gpreempt *context, const char *name,
 			const struct gpreempt_target_options *options,

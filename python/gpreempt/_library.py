@@ -76,6 +76,7 @@ _SIGNATURES = {
     "gpreempt_mechanism_name": (c_char_p, [c_int]),
     "gpreempt_version": (c_char_p, []),
     "gpreempt_target_open": (c_int, [c_void_p, c_int, POINTER(TargetOptions), POINTER(c_void_p)]),
+    "gpreempt_target_open_async": (c_int, [c_void_p, c_int, POINTER(TargetOptions), POINTER(c_void_p)]),
     "gpreempt_group_open": (c_int, [c_void_p, c_char_p, POINTER(TargetOptions), POINTER(c_void_p)]),
     "gpreempt_target_close": (None, [c_void_p]),
     "gpreempt_target_info": (c_int, [c_void_p, POINTER(TargetInfo)]),

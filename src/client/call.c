@@ -34,37 +34,23 @@ void gp_client_lost(struct gpreempt *context, int error)
 		return;
 	close(context->socket); /* leaves the epoll set by itself */
 	context->socket = -1;
-	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		struct gp_client_pending *pending = &context->pending[i];
-
-		if (!pending->serial)
-			continue;
-		pending->serial = 0;
-		if (pending->target)
-			gp_client_event(context,
-					&(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
-								 .ticket = pending->ticket,
-								 .result = error,
-								 .pid = pending->target->pid,
-								 .target = pending->target});
-	}
+	gp_client_pending_lost(context, error);
 	for (struct gpreempt_target *target = context->targets; target; target = target->next) {
 		struct gpreempt_event event = {.pid = target->pid, .target = target};
 
 		if (target->held) {
 			event.kind = GPREEMPT_EVENT_LEASE_LOST;
 			event.result = error;
-			gp_client_event(context, &event);
+			gp_client_event(context, &event, NULL);
 		}
 		/* The holder held it for others as well; the next one says what it holds. */
 		if (target->held_elsewhere) {
 			event.kind = GPREEMPT_EVENT_HELD_ELSEWHERE;
 			event.result = 0;
-			gp_client_event(context, &event);
+			gp_client_event(context, &event, NULL);
 		}
 		target->held = target->held_elsewhere = false;
 	}
-	gp_client_arm_timer(context);
 }
 
 /* Ends the connection and says why, in terms of the holder. */
@@ -100,7 +86,7 @@ int gp_client_malformed(struct gpreempt *context)
 	return lose(context, -EPROTO);
 }
 
-static u32 next_serial(struct gpreempt *context)
+u32 gp_client_next_serial(struct gpreempt *context)
 {
 	/* Serials are seen as positive ints too; 0 is an event's. */
 	context->serial = context->serial >= INT32_MAX ? 1 : context->serial + 1;
@@ -166,7 +152,7 @@ static int exchange(struct gpreempt *context, u16 type, const void *body, size_t
 		    int timeout_ms, bool *delivered)
 {
 	u64 deadline_ns = gp_monotonic_ns() + (u64)timeout_ms * GP_NS_PER_MS;
-	u32 serial = next_serial(context);
+	u32 serial = gp_client_next_serial(context);
 	int error = push(context, type, serial, body, size, fd, deadline_ns);
 
 	*delivered = !error;
@@ -240,9 +226,40 @@ int gp_client_open_target(struct gpreempt *context, struct gpreempt_target *targ
 		return status;
 	if (!gp_wire_fits(&context->message, sizeof(*opened), 0, 0))
 		return gp_client_malformed(context);
-	target->id = opened->target;
-	target->generation = context->generation;
+	gp_client_target_opened(context, target, opened->target);
 	return 0;
+}
+
+void gp_client_target_opened(struct gpreempt *context, struct gpreempt_target *target, u32 id)
+{
+	struct gp_proto_msg_value body = {.target = id, .value = target->share};
+
+	target->id = id;
+	target->generation = context->generation;
+	/* It ended with the holder that had it. The answer is not waited for, which a program that
+	 * is stopped does not give, and a refusal is no reason not to go on; a connection that
+	 * ended is found by the next call. */
+	if (target->share)
+		(void)gp_wire_send(context->socket, GP_MSG_SHARE, gp_client_next_serial(context), 0,
+				   &body, sizeof(body), -1);
+}
+
+/* Until the OPEN that is under way is answered. */
+static int await_open(struct gpreempt *context, const struct gpreempt_target *target)
+{
+	u64 deadline_ns =
+		gp_monotonic_ns() + (u64)(GP_LIB_CALL_MS + context->extra_ms) * GP_NS_PER_MS;
+
+	while (target->opening) {
+		int error = gp_wire_receive(context->socket, &context->message,
+					    gp_client_left_ms(deadline_ns));
+		if (error)
+			return lose(context, error == -EAGAIN ? -ETIME : error);
+		if (context->message.fd >= 0)
+			close(context->message.fd);
+		gp_client_dispatch(context, &context->message);
+	}
+	return context->socket < 0 ? lose(context, -ECONNRESET) : 0;
 }
 
 /* A connection on which the target is open. */
@@ -250,19 +267,11 @@ static int prepare(struct gpreempt *context, struct gpreempt_target *target)
 {
 	int error = gp_client_greet(context, false);
 
+	if (!error && target && target->opening)
+		error = await_open(context, target);
 	if (error || !target || target->generation == context->generation)
 		return error;
-	error = gp_client_open_target(context, target);
-	if (!error && target->share) {
-		struct gp_proto_msg_value body = {.target = target->id, .value = target->share};
-
-		/* It ended with the holder that had it. Nobody waits for the answer, which a
-		 * program that is stopped does not give, and one that is refused is no reason not
-		 * to go on; a connection that ended is found by the call itself. */
-		(void)gp_wire_send(context->socket, GP_MSG_SHARE, next_serial(context), 0, &body,
-				   sizeof(body), -1);
-	}
-	return error;
+	return gp_client_open_target(context, target);
 }
 
 /* A holder that ended while nothing was asked of it is replaced without a word: the request never
@@ -283,25 +292,11 @@ int gp_client_call(struct gpreempt *context, struct gpreempt_target *target, u16
 	}
 }
 
-int gp_client_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
-		   size_t size, u32 *serial)
+int gp_client_cannot_send(struct gpreempt *context, int error)
 {
-	for (int attempt = 0;; attempt++) {
-		int error = prepare(context, target);
-		if (error < 0)
-			return error;
-		memcpy(body, &target->id, sizeof(target->id));
-		*serial = next_serial(context);
-		error = gp_wire_send(context->socket, type, *serial, 0, body, size, -1);
-		if (!error)
-			return 0;
-		if (error == -EAGAIN)
-			return gp_client_fail(context, error,
-					      "the holder (pid %d) is busy; wait for an event and "
-					      "try again",
-					      (int)context->holder);
-		error = lose(context, error);
-		if (attempt)
-			return error;
-	}
+	if (error != -EAGAIN)
+		return lose(context, error);
+	return gp_client_fail(context, error,
+			      "the holder (pid %d) is busy; wait for an event and try again",
+			      (int)context->holder);
 }

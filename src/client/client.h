@@ -25,22 +25,27 @@ enum {
 	GP_LIB_CALL_MS = 10000,  /* for calls without a time-out */
 	GP_LIB_EXTRA_MS = 5000,  /* for the holder, on top of a suspension's time-out */
 	GP_LIB_START_MS = 20000, /* starting a holder and shaking hands */
-	GP_LIB_PENDING = 256,    /* asynchronous calls under way in one context */
+	GP_LIB_PENDING = 4096,   /* asynchronous calls under way in one context */
 	GP_LIB_EVENTS = 1024,    /* events kept; more are dropped, but never the end of a call */
 };
 
 /* An asynchronous call that has not ended. */
 struct gp_client_pending {
-	u32 serial; /* 0: free */
-	int ticket;
+	struct gp_client_pending *next;
+	u32 serial;                     /* 0: not sent, its target is being opened */
+	int ticket;                     /* 0: no event at its end */
 	struct gpreempt_target *target; /* NULL: closed since */
 	u64 sent_ns, deadline_ns;
-	u16 type; /* GP_MSG_SUSPEND, RESUME or SHARE */
+	u32 timeout_ms;
+	u16 type;    /* GP_MSG_OPEN, SUSPEND, RESUME or SHARE */
+	size_t size; /* of the body, until it is sent */
+	u64 body[];
 };
 
 struct gp_client_event {
 	struct gp_client_event *next;
 	struct gpreempt_event event;
+	char text[]; /* why it failed; "": strerror() */
 };
 
 struct gp_client_events {
@@ -61,7 +66,8 @@ struct gpreempt {
 	int ticket;
 	u32 extra_ms; /* GP_LIB_EXTRA_MS; tests have less patience */
 	struct gpreempt_target *targets;
-	struct gp_client_pending pending[GP_LIB_PENDING];
+	struct gp_client_pending *pending; /* oldest first */
+	u32 pending_count;
 	int epoll, timer; /* what gpreempt_fd() gives; the earliest deadline of `pending` */
 	struct gp_client_events events;
 	struct gp_wire_message message; /* the last answer */
@@ -73,6 +79,7 @@ struct gpreempt_target {
 	struct gp_proto_msg_open ask;
 	int pid, pidfd; /* 0 and -1 for a group */
 	u32 id, generation;
+	bool opening;        /* OPEN was sent on this connection, its answer is not there */
 	bool held;           /* suspended by this context, as far as it knows */
 	bool held_elsewhere; /* the last event said so, of any process */
 	u32 share;           /* to be given to a new holder; 0: none */
@@ -113,11 +120,13 @@ int gp_client_greet(struct gpreempt *context, bool opening);
  */
 int gp_client_call(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
 		   size_t size, int timeout_ms);
-/* The same without waiting; returns the serial (> 0 as it is seen as an int) or -errno. */
-int gp_client_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
-		   size_t size, u32 *serial);
 /* Opens a target on the current connection. */
 int gp_client_open_target(struct gpreempt *context, struct gpreempt_target *target);
+/* It has this number on the current connection. */
+void gp_client_target_opened(struct gpreempt *context, struct gpreempt_target *target, u32 id);
+u32 gp_client_next_serial(struct gpreempt *context);
+/* The sentence for a request that could not be sent; ends the connection unless it was full. */
+int gp_client_cannot_send(struct gpreempt *context, int error);
 /* Says that an answer is not what its type demands, and ends the connection. */
 int gp_client_malformed(struct gpreempt *context);
 /* The connection is over: suspended targets run again, and requests are not answered. */
@@ -127,18 +136,31 @@ void gp_client_lost(struct gpreempt *context, int error);
 
 int gp_client_events_init(struct gp_client_events *events);
 void gp_client_events_free(struct gp_client_events *events);
-void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event);
+/* `text`: why an asynchronous call failed; NULL: it did not, or its error says so. */
+void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event,
+		     const char *text);
 void gp_client_forget_target(struct gpreempt *context, const struct gpreempt_target *target);
 /* Takes a message that is not the answer to a call: an event, the end of an asynchronous call. */
 void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *message);
-void gp_client_arm_timer(struct gpreempt *context);
 
-/* ---- suspend.c ---- */
+/* ---- pending.c: asynchronous calls, all with the call lock held ---- */
 
-/* With the call lock held: sends a request about a target and returns the ticket under which its
+/* Sends a request about a target, now or when it is open, and returns the ticket under which its
  * end will be an event. */
 int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t size,
 		    u32 timeout_ms);
+/* The same for its opening. */
+int gp_client_begin_open(struct gpreempt_target *target);
+/* The answer to one of them, or to a call whose caller has given up. */
+void gp_client_pending_answer(struct gpreempt *context, const struct gp_wire_message *message);
+/* The connection, or the target, is gone. */
+void gp_client_pending_lost(struct gpreempt *context, int error);
+void gp_client_pending_forget(struct gpreempt *context, const struct gpreempt_target *target);
+/* Whether the holder took too long with one; the timer rings for the next. */
+bool gp_client_pending_late(const struct gpreempt *context, u64 now);
+void gp_client_arm_timer(struct gpreempt *context);
+
+/* ---- suspend.c ---- */
 
 /* Keeps what a suspend or resume took; -EPROTO when the answer is not a gp_proto_msg_done. */
 int gp_client_measure(struct gpreempt_target *target, const struct gp_wire_message *message,

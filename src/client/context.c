@@ -26,6 +26,12 @@ static void discard(struct gpreempt *context)
 		close(context->timer);
 	if (context->epoll >= 0)
 		close(context->epoll);
+	while (context->pending) {
+		struct gp_client_pending *pending = context->pending;
+
+		context->pending = pending->next;
+		free(pending);
+	}
 	gp_client_events_free(&context->events);
 	pthread_mutex_destroy(&context->call);
 	free(context);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -52,10 +51,11 @@ static void forget_state(struct gp_client_events *events, const struct gpreempt_
 	}
 }
 
-void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event)
+void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event, const char *text)
 {
 	struct gp_client_events *events = &context->events;
 	struct gp_client_event *item = NULL;
+	size_t length = text ? strlen(text) : 0;
 	const u64 one = 1;
 
 	pthread_mutex_lock(&events->lock);
@@ -65,9 +65,11 @@ void gp_client_event(struct gpreempt *context, const struct gpreempt_event *even
 		forget_state(events, event);
 	if (events->count < GP_LIB_EVENTS || event->kind == GPREEMPT_EVENT_DONE ||
 	    event->kind == GPREEMPT_EVENT_HELD_ELSEWHERE)
-		item = malloc(sizeof(*item));
+		item = calloc(1, sizeof(*item) + length + 1);
 	if (item) {
-		*item = (struct gp_client_event){.event = *event};
+		item->event = *event;
+		if (length)
+			memcpy(item->text, text, length);
 		*events->last = item;
 		events->last = &item->next;
 		if (events->count++ == 0)
@@ -85,8 +87,9 @@ static void emptied(struct gp_client_events *events)
 		(void)!read(events->fd, &count, sizeof(count));
 }
 
-static bool take(struct gp_client_events *events, struct gpreempt_event *out)
+static bool take(struct gpreempt *context, struct gpreempt_event *out)
 {
+	struct gp_client_events *events = &context->events;
 	struct gp_client_event *item;
 
 	pthread_mutex_lock(&events->lock);
@@ -100,18 +103,20 @@ static bool take(struct gp_client_events *events, struct gpreempt_event *out)
 		emptied(events);
 	}
 	pthread_mutex_unlock(&events->lock);
+	if (!item)
+		return false;
+	if (out->kind == GPREEMPT_EVENT_DONE && out->result < 0)
+		gp_client_fail(context, out->result, "%s",
+			       *item->text ? item->text : strerror(-out->result));
 	free(item);
-	return item != NULL;
+	return true;
 }
 
 void gp_client_forget_target(struct gpreempt *context, const struct gpreempt_target *target)
 {
 	struct gp_client_events *events = &context->events;
 
-	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		if (context->pending[i].target == target)
-			context->pending[i].target = NULL;
-	}
+	gp_client_pending_forget(context, target);
 	pthread_mutex_lock(&events->lock);
 	for (struct gp_client_event **at = &events->first; *at;) {
 		struct gp_client_event *item = *at;
@@ -130,58 +135,12 @@ void gp_client_forget_target(struct gpreempt *context, const struct gpreempt_tar
 	pthread_mutex_unlock(&events->lock);
 }
 
-void gp_client_arm_timer(struct gpreempt *context)
-{
-	struct itimerspec when = {0};
-	u64 first = UINT64_MAX;
-
-	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		const struct gp_client_pending *pending = &context->pending[i];
-
-		if (pending->serial && pending->deadline_ns < first)
-			first = pending->deadline_ns;
-	}
-	if (first != UINT64_MAX) {
-		when.it_value = gp_timespec(first);
-	}
-	timerfd_settime(context->timer, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-/* The end of an asynchronous call, or of one whose caller has given up. */
-static void dispatch_answer(struct gpreempt *context, const struct gp_wire_message *message)
-{
-	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		struct gp_client_pending *pending = &context->pending[i];
-		struct gpreempt_target *target = pending->target;
-		int result = message->header.status;
-
-		if (pending->serial != message->header.serial)
-			continue;
-		pending->serial = 0;
-		gp_client_arm_timer(context);
-		if (!target)
-			return;
-		if (pending->type != GP_MSG_SHARE) {
-			if (result >= 0 && gp_client_measure(target, message, pending->sent_ns) < 0)
-				result = -EPROTO;
-			if (result >= 0)
-				target->held = pending->type == GP_MSG_SUSPEND;
-		}
-		gp_client_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
-								  .ticket = pending->ticket,
-								  .result = result,
-								  .pid = target->pid,
-								  .target = target});
-		return;
-	}
-}
-
 void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *message)
 {
 	struct gp_proto_msg_event event;
 
 	if (message->header.serial) {
-		dispatch_answer(context, message);
+		gp_client_pending_answer(context, message);
 		return;
 	}
 	if (message->header.type != GP_MSG_EVENT || !gp_wire_fits(message, sizeof(event), 0, 0))
@@ -196,11 +155,13 @@ void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *
 			target->held = false;
 		if (event.kind == GP_EVENT_HELD_ELSEWHERE && event.result)
 			target->held_elsewhere = true;
-		gp_client_event(context, &(struct gpreempt_event){.kind = (enum gpreempt_event_kind)
-										  event.kind,
-								  .result = event.result,
-								  .pid = event.pid,
-								  .target = target});
+		gp_client_event(
+			context,
+			&(struct gpreempt_event){.kind = (enum gpreempt_event_kind)event.kind,
+						 .result = event.result,
+						 .pid = event.pid,
+						 .target = target},
+			NULL);
 		return;
 	}
 }
@@ -208,7 +169,7 @@ void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *
 /* With the call lock held: everything that has come, and calls that took too long. */
 static void collect(struct gpreempt *context)
 {
-	u64 now, ticks;
+	u64 ticks;
 
 	while (context->socket >= 0) {
 		int error = gp_wire_receive(context->socket, &context->message, 0);
@@ -224,14 +185,9 @@ static void collect(struct gpreempt *context)
 	}
 	if (read(context->timer, &ticks, sizeof(ticks)) < 0)
 		return;
-	now = gp_monotonic_ns();
-	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		const struct gp_client_pending *pending = &context->pending[i];
-
-		/* The holder hangs. It lets go of everything when it finds the connection gone. */
-		if (pending->serial && pending->deadline_ns <= now)
-			gp_client_lost(context, -ETIME);
-	}
+	/* The holder hangs. It lets go of everything when it finds the connection gone. */
+	if (gp_client_pending_late(context, gp_monotonic_ns()))
+		gp_client_lost(context, -ETIME);
 	gp_client_arm_timer(context);
 }
 
@@ -242,11 +198,11 @@ int gpreempt_fd(struct gpreempt *context)
 
 int gpreempt_next_event(struct gpreempt *context, struct gpreempt_event *event)
 {
-	if (take(&context->events, event))
+	if (take(context, event))
 		return 1;
 	if (context->pid != getpid() || pthread_mutex_trylock(&context->call) != 0)
 		return 0;
 	collect(context);
 	pthread_mutex_unlock(&context->call);
-	return take(&context->events, event);
+	return take(context, event);
 }

@@ -194,44 +194,6 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 
 /* ---- asynchronous ---- */
 
-static struct gp_client_pending *free_slot(struct gpreempt *context)
-{
-	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		if (!context->pending[i].serial)
-			return &context->pending[i];
-	}
-	return NULL;
-}
-
-int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t size,
-		    u32 timeout_ms)
-{
-	struct gpreempt *context = target->context;
-	struct gp_client_pending *pending = free_slot(context);
-	u64 now = gp_monotonic_ns();
-	u32 serial;
-
-	if (!pending)
-		return gp_client_fail(
-			context, -EAGAIN,
-			"%d calls are in progress on this context; read their events first",
-			GP_LIB_PENDING);
-	int error = gp_client_send(context, target, type, body, size, &serial);
-	if (error)
-		return error;
-	context->ticket = context->ticket == INT32_MAX ? 1 : context->ticket + 1;
-	*pending = (struct gp_client_pending){
-		.serial = serial,
-		.ticket = context->ticket,
-		.target = target,
-		.sent_ns = now,
-		.deadline_ns = now + (u64)(timeout_ms + context->extra_ms) * GP_NS_PER_MS,
-		.type = type,
-	};
-	gp_client_arm_timer(context);
-	return pending->ticket;
-}
-
 static int act_async(struct gpreempt_target *target, u16 type,
 		     const struct gpreempt_suspend_options *options)
 {

@@ -93,13 +93,12 @@ static int new_target(struct gpreempt *context, const struct gpreempt_target_opt
 	return error;
 }
 
-int gpreempt_target_open(struct gpreempt *context, int pid,
-			 const struct gpreempt_target_options *options,
-			 struct gpreempt_target **out)
+/* A target that is not open yet. */
+static int new_process(struct gpreempt *context, int pid,
+		       const struct gpreempt_target_options *options, struct gpreempt_target **out)
 {
 	struct gpreempt_target *target = NULL;
 
-	*out = NULL;
 	if (pid <= 0)
 		return gp_client_fail(context, -EINVAL, "invalid pid %d", pid);
 	int error = new_target(context, options, &target);
@@ -119,7 +118,45 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 		return gp_client_fail(context, error, "cannot open a pidfd for process %d: %s", pid,
 				      strerror(-error));
 	}
-	return open_target(target, out);
+	*out = target;
+	return 0;
+}
+
+int gpreempt_target_open(struct gpreempt *context, int pid,
+			 const struct gpreempt_target_options *options,
+			 struct gpreempt_target **out)
+{
+	struct gpreempt_target *target = NULL;
+	int error = new_process(context, pid, options, &target);
+
+	*out = NULL;
+	return error ? error : open_target(target, out);
+}
+
+int gpreempt_target_open_async(struct gpreempt *context, int pid,
+			       const struct gpreempt_target_options *options,
+			       struct gpreempt_target **out)
+{
+	struct gpreempt_target *target = NULL;
+	int status = new_process(context, pid, options, &target);
+
+	*out = NULL;
+	if (status)
+		return status;
+	status = gp_client_enter(context);
+	if (!status) {
+		status = gp_client_begin_open(target);
+		if (status > 0) {
+			target->next = context->targets;
+			context->targets = target;
+		}
+		gp_client_leave(context);
+	}
+	if (status > 0)
+		*out = target;
+	else
+		free_target(target);
+	return status;
 }
 
 int gpreempt_group_open(struct gpreempt *context, const char *name,

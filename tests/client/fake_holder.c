@@ -6,7 +6,8 @@
  * "forget" as well but without a word, "malformed" answers it with rubbish, "refused" cannot be
  * opened, "many" has 1300 queues, "shares" can share and shows it as its
  * priority. FAKE_HOLDER=fail, silent: does not start, with and without a word; old: speaks version
- * 1 of the protocol.
+ * 1 of the protocol. An OPEN by mechanism kfd-module is answered when the priority of another
+ * target is set: 4242 opens all that wait, 4243 refuses them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +41,12 @@ struct client {
 	pid_t pid;
 	char name[GP_PROTO_NAME];
 	struct target targets[TARGETS]; /* number 0 is none */
+	struct {
+		struct gp_proto_msg header;
+		struct gp_proto_msg_open ask;
+		s32 pid;
+	} late[TARGETS];
+	u32 late_count;
 };
 
 struct holder {
@@ -69,15 +76,15 @@ static void answer(struct client *client, const struct gp_proto_msg *to, int sta
 	gp_wire_send(client->fd, to->type, to->serial, status, body, size, -1);
 }
 
-static void open_target(struct client *client, const struct gp_wire_message *m)
+static void open_target(struct client *client, const struct gp_proto_msg *header,
+			const struct gp_proto_msg_open *ask, s32 pid)
 {
-	const struct gp_proto_msg_open *ask = (const void *)m->body;
 	struct gp_proto_msg_opened opened = {.mechanism = ask->mechanism ? ask->mechanism : 2,
 					     .process_count = 1,
 					     .why = {1, {{.code = GP_SAY_DEBUG_WORKS}}}};
 
 	if (strcmp(ask->group, "refused") == 0 || getenv("FAKE_HOLDER_REFUSES")) {
-		gp_wire_refuse(client->fd, &m->header, -EOPNOTSUPP, GP_SAY_NOT_BUILT_IN);
+		gp_wire_refuse(client->fd, header, -EOPNOTSUPP, GP_SAY_NOT_BUILT_IN);
 		return;
 	}
 	for (u32 i = 1; i < TARGETS; i++) {
@@ -85,15 +92,43 @@ static void open_target(struct client *client, const struct gp_wire_message *m)
 
 		if (target->open)
 			continue;
-		*target = (struct target){.open = true};
-		if (m->fd >= 0)
-			target->pid = pid_of(m->fd);
+		*target = (struct target){.open = true, .pid = pid};
 		gp_wire_text(target->group, sizeof(target->group), ask->group, sizeof(ask->group));
 		opened.target = i;
-		answer(client, &m->header, 0, &opened, sizeof(opened));
+		answer(client, header, 0, &opened, sizeof(opened));
 		return;
 	}
-	gp_wire_refuse(client->fd, &m->header, -ENOSPC, GP_SAY_TOO_MANY_TARGETS);
+	gp_wire_refuse(client->fd, header, -ENOSPC, GP_SAY_TOO_MANY_TARGETS);
+}
+
+static void open_target_later(struct client *client, const struct gp_wire_message *m)
+{
+	const struct gp_proto_msg_open *ask = (const void *)m->body;
+	s32 pid = m->fd >= 0 ? pid_of(m->fd) : 0;
+	u32 at = client->late_count;
+
+	if (ask->mechanism != GP_MECHANISM_KFD_MODULE || at == TARGETS) {
+		open_target(client, &m->header, ask, pid);
+		return;
+	}
+	client->late[at].header = m->header;
+	client->late[at].ask = *ask;
+	client->late[at].pid = pid;
+	client->late_count++;
+}
+
+static void open_late(struct client *client, u32 how)
+{
+	if (how != 4242 && how != 4243)
+		return;
+	for (u32 i = 0; i < client->late_count; i++)
+		if (how == 4242)
+			open_target(client, &client->late[i].header, &client->late[i].ask,
+				    client->late[i].pid);
+		else
+			gp_wire_refuse(client->fd, &client->late[i].header, -EOPNOTSUPP,
+				       GP_SAY_NOT_BUILT_IN);
+	client->late_count = 0;
 }
 
 static void send_queues(struct client *client, const struct gp_proto_msg *to,
@@ -275,6 +310,7 @@ static void handle_target(struct holder *holder, struct client *client,
 		return;
 	case GP_MSG_PRIORITY:
 		holder->priority = value->value;
+		open_late(client, value->value);
 		answer(client, &m->header, 0, NULL, 0);
 		if (strcmp(target->group, "elsewhere") == 0)
 			say_elsewhere(client, value);
@@ -311,7 +347,7 @@ static void handle(struct holder *holder, struct client *client, const struct gp
 		memcpy(client->name, hello->name, sizeof(client->name));
 		answer(client, &m->header, 0, &back, sizeof(back));
 	} else if (m->header.type == GP_MSG_OPEN) {
-		open_target(client, m);
+		open_target_later(client, m);
 	} else if (m->header.type == GP_MSG_HOLDS) {
 		send_holds(holder, client, &m->header);
 	} else if (m->header.type == GP_MSG_RELEASE) {
