@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The messages of an agent: introduction, memory, queues, edges, hints. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
@@ -69,35 +66,13 @@ static int hello(struct gp_daemon_client *client, const struct gp_wire_message *
 	return watch(client);
 }
 
-/* Memory that its owner could take away under us would end this process: SIGBUS. */
-static void map_memory(struct gp_daemon_client *client, int fd)
-{
-	struct stat st;
-	void *memory;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct gp_proto_activity))
-		return;
-	int seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK))
-		return;
-	memory = mmap(NULL, sizeof(struct gp_proto_activity), PROT_READ, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return;
-	client->activity = memory;
-	if (client->activity->magic != GP_ACTIVITY_MAGIC ||
-	    client->activity->slots != GP_ACTIVITY_SLOTS) {
-		munmap(memory, sizeof(struct gp_proto_activity));
-		client->activity = NULL;
-	}
-}
-
 /* An agent whose program has no queue yet has nothing to show, and refuses: it is asked again when
  * there is one. */
 static int watching(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	client->watching = message->header.status >= 0;
 	if (client->watching && !client->activity)
-		map_memory(client, message->fd);
+		(void)gp_proto_activity_map(message->fd, &client->activity);
 	if (client->state == GP_CLIENT_READY) {
 		gp_daemon_agent_look(client, gp_monotonic_ns());
 		return 0;

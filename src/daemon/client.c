@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,8 +38,7 @@ void gp_daemon_client_free(struct gp_daemon_client *client)
 	gp_daemon_host_leave(daemon, client);
 	gp_loop_unwatch(&daemon->loop, &client->watch);
 	gp_timer_set(&daemon->loop, &client->timer, UINT64_MAX);
-	if (client->activity)
-		munmap((void *)client->activity, sizeof(*client->activity));
+	gp_proto_activity_unmap(client->activity);
 	if (client->pidfd >= 0)
 		close(client->pidfd);
 	gp_list_remove(&client->link);

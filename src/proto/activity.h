@@ -48,6 +48,11 @@ struct gp_proto_activity {
 	struct gp_proto_activity_slot slot[GP_ACTIVITY_SLOTS];
 };
 
+/* For the process that watches: the memory behind a descriptor that an agent passed. -EINVAL: it is
+ * not plain memory, or too small; -EPERM: its owner could take it away; -EPROTO: it is not ours. */
+int gp_proto_activity_map(int fd, const struct gp_proto_activity **out);
+void gp_proto_activity_unmap(const struct gp_proto_activity *memory);
+
 _Static_assert(sizeof(struct gp_proto_activity_slot) == 64, "a slot is a cache line");
 _Static_assert(sizeof(struct gp_proto_activity) == 64 + GP_ACTIVITY_SLOTS * 64, "layout");
 
