@@ -112,6 +112,29 @@ class Analyze(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("unknown format (expected an AMD log", done.stderr)
 
+    def test_one_empty_file_among_others_is_skipped_and_named(self):
+        with tempfile.TemporaryDirectory() as place:
+            empty = os.path.join(place, "empty.log")
+            open(empty, "w").close()
+            done = gpreempt("analyze", empty, CNN)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("empty.log is empty; skipped", done.stderr)
+            self.assertEqual(gpreempt("analyze", empty, empty).returncode, 1)
+            done = gpreempt("mqd", "--file", empty)
+            self.assertEqual((done.returncode, done.stdout), (0, "No queues.\n"))
+            self.assertIn("or the copy failed", done.stderr)
+
+    def test_files_of_a_directory_that_are_not_understood_are_named(self):
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copy(CNN, place)
+            for i in range(7):
+                with open(os.path.join(place, f"x{i}.bin"), "w") as other:
+                    other.write("nothing of the kind\n")
+            done = gpreempt("analyze", place)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("7 files", done.stderr)
+            self.assertIn("x0.bin, x1.bin, x2.bin, x3.bin, x4.bin, ...", done.stderr)
+
     def test_what_cannot_be_read_is_told_apart(self):
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "file")

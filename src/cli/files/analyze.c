@@ -103,6 +103,8 @@ static bool quotes(const char *name)
 	return false;
 }
 
+#define SKIPPED_NAMED 5 /* in the note about files of a directory */
+
 static bool is_understood(const char *path)
 {
 	enum gp_trace_source_kind kind = GP_SOURCE_UNKNOWN;
@@ -121,7 +123,8 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 {
 	struct gp_root live = {.dir = ""};
 	struct gp_names names = {0};
-	size_t before = inquiry->count;
+	size_t before = inquiry->count, skipped = 0;
+	struct gp_buf list = {0};
 	int error = gp_root_list(&live, &names, "%s", path);
 
 	if (error)
@@ -133,26 +136,55 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 
 		if (asprintf(&child, "%s/%s", path, names.items[i]) < 0)
 			error = -ENOMEM;
-		else if (!quotes(child) && stat(child, &info) == 0 && S_ISREG(info.st_mode) &&
-			 is_understood(child))
+		else if (quotes(child) || stat(child, &info) != 0 || !S_ISREG(info.st_mode))
+			error = 0;
+		else if (is_understood(child))
 			error = read_file(arguments, inquiry, child);
+		else if (++skipped <= SKIPPED_NAMED)
+			gp_buf_printf(&list, "%s%s", skipped > 1 ? ", " : "", names.items[i]);
 		free(child);
 	}
 	gp_names_free(&names);
+	if (!error && skipped)
+		gp_diag(&arguments->cli.sink.diag, GP_NOTE,
+			ngettext("%zu file in %s has no known format and is skipped: %s%s",
+				 "%zu files in %s have no known format and are skipped: %s%s",
+				 (unsigned long)skipped),
+			skipped, path, gp_buf_str(&list), skipped > SKIPPED_NAMED ? ", ..." : "");
+	gp_buf_free(&list);
 	if (!error && inquiry->count == before)
 		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
 				"%s: contains no log, trace or profile", path);
 	return error;
 }
 
+/* `others`: more files are named, and one that is empty does not end the command. */
 static int read_path(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
-		     const char *path)
+		     const char *path, bool others)
 {
 	struct stat info;
+	bool known = stat(path, &info) == 0;
 
-	return stat(path, &info) == 0 && S_ISDIR(info.st_mode)
-		       ? read_directory(arguments, inquiry, path)
-		       : read_file(arguments, inquiry, path);
+	if (known && S_ISDIR(info.st_mode))
+		return read_directory(arguments, inquiry, path);
+	if (known && S_ISREG(info.st_mode) && !info.st_size && others) {
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s is empty; skipped", path);
+		return 0;
+	}
+	return read_file(arguments, inquiry, path);
+}
+
+static int read_paths(struct arguments *arguments, struct gp_trace_inquiry *inquiry, int count,
+		      char **paths)
+{
+	int error = 0;
+
+	for (int i = 0; i < count && !error; i++)
+		error = read_path(arguments, inquiry, paths[i], count > 1);
+	if (!error && !inquiry->count)
+		error = gp_fail(&arguments->cli.sink.diag, -ENODATA, "%s",
+				_("all files are empty"));
+	return error;
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)
@@ -175,8 +207,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		inquiry.tap = gp_trace_perfetto_event;
 		inquiry.tap_ctx = arguments.cli.timeline;
 	}
-	for (int i = first; i < argc && !error; i++)
-		error = read_path(&arguments, &inquiry, argv[i]);
+	if (!error)
+		error = read_paths(&arguments, &inquiry, argc - first, argv + first);
 	error = gp_cli_report_timeline_end(&arguments.cli, error);
 	if (!error)
 		error = gp_trace_inquiry_finish(&inquiry);

@@ -18,6 +18,7 @@ struct reader {
 	struct gp_trace_smi_stats *stats;
 	/* rocm-smi: where columns are, -1 = nowhere; `table` while their rows come. */
 	int pid, name, gpus, vram, cu;
+	size_t columns;
 	bool table;
 	/* amd-smi: what is known of the process so far. */
 	struct gp_event event;
@@ -114,7 +115,7 @@ static void set_name(struct gp_event *event, const char *text, size_t len)
 
 /* ---- rocm-smi ---- */
 
-static size_t split(const struct gp_line *line, struct word *out)
+static size_t split_tabs(const struct gp_line *line, struct word *out)
 {
 	const char *p = line->text, *end = p + line->len;
 	size_t count = 0;
@@ -128,6 +129,58 @@ static size_t split(const struct gp_line *line, struct word *out)
 		p = tab + 1;
 	}
 	return count;
+}
+
+/* The words between runs of at least so many blanks. */
+static size_t split_blanks(const struct gp_line *line, size_t least, struct word *out, size_t max)
+{
+	struct word rest = trim(line->text, line->text + line->len);
+	const char *p = rest.p, *end = rest.p + rest.len;
+	size_t count = 0;
+
+	while (p < end && count < max) {
+		const char *start = p, *blank;
+
+		for (;;) {
+			while (p < end && *p != ' ')
+				p++;
+			blank = p;
+			while (p < end && *p == ' ')
+				p++;
+			if (p == end || (size_t)(p - blank) >= least)
+				break;
+		}
+		out[count++] = (struct word){start, (size_t)(blank - start)};
+	}
+	return count;
+}
+
+/*
+ * A terminal or a web page may have turned the tabs into blanks. Titles are then two blanks apart.
+ * In a row only the name, which is second, may have blanks in it: the others are counted from the
+ * ends.
+ */
+static size_t split_row(const struct gp_line *line, size_t columns, struct word *out)
+{
+	struct word words[COLUMNS * 4];
+	size_t count = split_blanks(line, 1, words, GP_ARRAY_SIZE(words)), extra;
+
+	if (columns < 2 || count < columns)
+		return 0;
+	extra = count - columns;
+	out[0] = words[0];
+	out[1] = trim(words[1].p, words[1 + extra].p + words[1 + extra].len);
+	for (size_t i = 2; i < columns; i++)
+		out[i] = words[i + extra];
+	return columns;
+}
+
+static size_t split(const struct reader *reader, const struct gp_line *line, struct word *out)
+{
+	if (memchr(line->text, '\t', line->len))
+		return split_tabs(line, out);
+	return reader->table ? split_row(line, reader->columns, out)
+			     : split_blanks(line, 2, out, COLUMNS);
 }
 
 /* The line with the titles of columns. */
@@ -237,11 +290,12 @@ static int take_line(struct reader *reader, const struct gp_line *line)
 		reader->stats->recognised++;
 		return 0;
 	}
-	count = split(line, words);
+	count = split(reader, line, words);
 	if (reader->table)
 		return take_row(reader, line, words, count);
 	if (count > 1 && take_titles(reader, words, count)) {
 		reader->table = true;
+		reader->columns = count;
 		reader->stats->recognised++;
 		return 0;
 	}

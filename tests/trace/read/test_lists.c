@@ -111,6 +111,32 @@ static void processes_of_rocm_smi(void **state)
 	assert_int_equal(read_smi("PID of something\n", &seen, &stats), -EINVAL);
 }
 
+static void tabs_of_rocm_smi_may_have_become_blanks(void **state)
+{
+	static const char text[] =
+		"===================== KFD Processes ======================\n"
+		"PID     PROCESS NAME    GPU(s)  VRAM USED       SDMA USED       CU OCCUPANCY\n"
+		"4711    llama: server 2 1       10737418240     0               304\n"
+		"1234567 python3         8       4096            0               UNKNOWN\n"
+		"===========================================================\n";
+	struct gp_trace_smi_stats stats;
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(read_smi(text, &seen, &stats), 0);
+	assert_int_equal(stats.damaged, 0);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.events[0].pid, 4711);
+	assert_string_equal(seen.names[0], "llama: server 2");
+	assert_int_equal(seen.events[0].size, 10737418240);
+	assert_int_equal(seen.events[0].count, 1);
+	assert_string_equal(seen.texts[0], "304");
+	assert_int_equal(seen.events[1].pid, 1234567);
+	assert_string_equal(seen.names[1], "python3");
+	assert_int_equal(seen.events[1].count, 8);
+	assert_string_equal(seen.texts[1], "");
+}
+
 static void processes_of_amd_smi(void **state)
 {
 	static const char text[] = "GPU: 0\n    PROCESS_INFO:\n        NAME: N/A\n        PID: 77\n"
@@ -294,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sentences_of_libhsakmt_are_found),
 		cmocka_unit_test(processes_of_rocm_smi),
+		cmocka_unit_test(tabs_of_rocm_smi_may_have_become_blanks),
 		cmocka_unit_test(processes_of_amd_smi),
 		cmocka_unit_test(memory_that_amd_smi_does_not_know_is_not_zero),
 		cmocka_unit_test(decisions_are_events_and_missing_ones_a_gap),
