@@ -4,8 +4,15 @@ import html
 import json
 import math
 
-TARGETS = {"p99_ratio": 1.25, "offline_share": 0.90, "without_ratio": 3.0}
+# Those of the scheduler come from the simulator and are the same on every machine; the last two come from this run.
+TARGETS = {"oracle_ratio": (">=", 0.99, "scheduler: batch work over the most that is possible, at the best-guess cost"),
+           "oracle_range": (">=", 0.97, "scheduler: the same over the whole range of costs"),
+           "p99_range": ("<=", 1.15, "scheduler: online p99 over alone, over the whole range of costs"),
+           "p99_ratio": ("<=", 1.15, "on this host: online p99 with gpreempt over alone"),
+           "without_ratio": (">=", 3.0, "on this host: online p99 without gpreempt over with")}
+THIS_HOST = ("p99_ratio", "without_ratio")
 COLOURS = {"alone": "#2b8a3e", "without": "#d9480f", "priority": "#862e9c", "with": "#2a78d6"}
+VERDICTS = {"met": "met   ", "busy": "busy  ", "missed": "MISSED"}
 NAMES = {"alone": "alone", "without": "both, no control", "priority": "HIP stream priorities",
          "with": "with gpreempt"}
 
@@ -34,31 +41,56 @@ def mean_us(stats, name):
     return histogram["sum_ns"] / max(histogram["count"], 1) / 1e3
 
 
-def collect(runs, costs, machine, seconds):
+def judge(figures, busy):
+    """Each target with its limit, the figure, and whether it is met. A busy host does not count as a fault."""
+    targets = {}
+    for key, (relation, limit, _) in TARGETS.items():
+        met = figures[key] >= limit if relation == ">=" else figures[key] <= limit
+        verdict = "met" if met else "busy" if busy and key in THIS_HOST else "missed"
+        targets[key] = {"limit": limit, "got": figures[key], "met": met, "verdict": verdict}
+    return targets
+
+
+def collect(runs, simulated, machine, host, seconds):
     online = {key: runs[key].online_figures() for key in NAMES}
     offline = {"alone": {"items_per_s": runs["offline"].offline_rate()}}
     for key in ("without", "priority", "with"):
         offline[key] = {"items_per_s": runs[key].offline_rate()}
     # Arrivals are random: the remaining GPU time is computed from the requests that arrived.
-    left = offline["alone"]["items_per_s"] * (1 - runs["with"].load())
-    figures = {"p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
-               "offline_share": offline["with"]["items_per_s"] / left,
+    share = offline["with"]["items_per_s"] / (offline["alone"]["items_per_s"] * (1 - runs["with"].load()))
+    best = next(row for row in simulated["range"] if row["costs"] == "best")
+    host = host | {"busy": max(host["load_before"], host["load_after"] - 2) > host["cores"] / 2,
+                   "oracle_ratio": share / simulated["same"]["possible_share"]}
+    figures = {"oracle_ratio": best["oracle_ratio"],
+               "oracle_range": min(row["oracle_ratio"] for row in simulated["range"]),
+               "p99_range": max(row["p99_with_us"] / row["p99_alone_us"] for row in simulated["range"]),
+               "p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
                "without_ratio": online["without"]["p99_us"] / online["with"]["p99_us"]}
-    met = {"p99_ratio": figures["p99_ratio"] <= TARGETS["p99_ratio"],
-           "offline_share": figures["offline_share"] >= TARGETS["offline_share"],
-           "without_ratio": figures["without_ratio"] >= TARGETS["without_ratio"]}
     return {"device": "virtual MI308X (times are the model's)" if machine.virtual else "AMD GPU",
-            "mechanism": "kfd-agent", "machine": machine.name, "speed": machine.speed, "seconds": seconds,
-            "online": online, "offline": offline, "online_load": runs["with"].load(),
+            "mechanism": "kfd-agent", "machine": machine.name, "speed": machine.speed, "seconds": seconds, "host": host,
+            "online": online, "offline": offline, "online_load": runs["with"].load(), "offline_share": share,
             "preemptions": count(runs["with"].stats, "preemptions", "suspends"),
             "declined": count(runs["with"].stats, "declined"),
             "cost": {name: mean_us(runs["with"].stats, name) * machine.speed for name in ("suspend", "resume")},
-            "targets": {key: {"limit": TARGETS[key], "got": figures[key], "met": met[key]} for key in TARGETS},
-            "save_cost": {"source": "simulator", "rows": costs}}
+            "targets": judge(figures, host["busy"]),
+            "cost_range": {"source": "simulator", "rows": simulated["range"]},
+            "save_cost": {"source": "simulator", "rows": simulated["beyond"]}}
 
 
 def milliseconds(us):
     return f"{us / 1e3:.2f}"
+
+
+def cost_table(rows, label):
+    """The scheduler beside the most that is possible at each cost."""
+    lines = [f"{'cost':>10}{'suspend':>10}{'resume':>10}{'online p99':>14}{'over alone':>12}{'offline':>10}{'possible':>10}"
+             f"{'ratio':>8}{'preemptions':>13}{'declined':>10}"]
+    for row in rows:
+        lines.append(f"{label(row):>10}{row['suspend_us']:>7.0f} us{row['resume_us']:>7.0f} us"
+                     f"{milliseconds(row['p99_with_us']):>11} ms{row['p99_with_us'] / row['p99_alone_us']:>11.2f}x"
+                     f"{row['offline_share'] * 100:>8.1f} %{row['possible_share'] * 100:>8.1f} %{row['oracle_ratio']:>8.3f}"
+                     f"{row['preemptions']:>13}{row['declined']:>10}")
+    return lines
 
 
 def text(report):
@@ -72,22 +104,19 @@ def text(report):
     lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}; on average "
               f"{report['cost']['suspend']:.0f} us to suspend and {report['cost']['resume']:.0f} us to resume, including "
               "the time of this host", f"mechanism {report['mechanism']}, on a {report['device']}", ""]
-    words = {"p99_ratio": "online p99 with gpreempt over alone, at most",
-             "offline_share": "offline throughput over the GPU time that the online load leaves, at least",
-             "without_ratio": "online p99 without gpreempt over with, at least"}
     for key, target in report["targets"].items():
-        lines.append(f"{'met   ' if target['met'] else 'MISSED'} {words[key]} {target['limit']}: "
-                     f"{target['got']:.3f}")
-    if not report["targets"]["offline_share"]["met"]:
-        default = report["save_cost"]["rows"][0]["offline_share"]
-        lines.append(f"       (the simulator, which does not count host time, reaches {default:.3f} with the costs of this GPU)")
-    lines += ["", "Results by cost of a preemption (simulator; save and restore each):",
-              f"{'cost':>10}{'online p99':>14}{'over alone':>12}{'offline share':>15}{'preemptions':>13}{'declined':>10}"]
-    for row in report["save_cost"]["rows"]:
-        cost = "this GPU" if row["save_us"] is None else f"{row['save_us']} us"
-        lines.append(f"{cost:>10}{milliseconds(row['p99_with_us']):>11} ms"
-                     f"{row['p99_with_us'] / row['p99_alone_us']:>11.2f}x{row['offline_share'] * 100:>13.1f} %"
-                     f"{row['preemptions']:>13}{row['declined']:>10}")
+        relation, _, words = TARGETS[key]
+        bound = "at least" if relation == ">=" else "at most"
+        lines.append(f"{VERDICTS[target['verdict']]} {words}, {bound} {target['limit']}: {target['got']:.3f}")
+    host = report["host"]
+    lines.append(f"       (on this host, batch work over the most that is possible beside the same requests: {host['oracle_ratio']:.3f})")
+    if host["busy"]:
+        lines.append(f"       (this host was busy: load {host['load_before']:.1f} before and {host['load_after']:.1f} after, "
+                     f"on {host['cores']} cores)")
+    lines += ["", "What a preemption may cost, according to the GPU file, and the result (simulator, no host time):",
+              *cost_table(report["cost_range"]["rows"], lambda row: row["costs"]),
+              "", "Beyond that range (save and restore each):",
+              *cost_table(report["save_cost"]["rows"], lambda row: f"{row['save_us']} us")]
     return "\n".join(lines) + "\n"
 
 

@@ -35,7 +35,8 @@ struct gp_sim_result {
 
 /* Called at each change, for timelines. Any may be NULL. */
 struct gp_sim_observer {
-	void (*request)(void *data, u32 job, u64 arrived_ns, u64 done_ns);
+	/* work_ns: of its kernels, one after the other. */
+	void (*request)(void *data, u32 job, u64 arrived_ns, u64 done_ns, u64 work_ns);
 	void (*kernel)(void *data, u32 job, u32 queue, u64 start_ns, u64 end_ns);
 	void (*held)(void *data, u32 job, u64 from_ns, u64 to_ns);
 	void (*decision)(void *data, const struct gp_sched_action *action);

@@ -19,6 +19,17 @@ static u32 cus_of(const struct gp_sim_scenario *s)
 	return s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
 }
 
+static bool fills_gpu(const struct gp_sim_scenario *s, const struct gp_sim_job *job)
+{
+	for (u32 i = 0; i < job->work_count; i++) {
+		u32 cus = s->work[job->work_first + i].workgroups;
+
+		if (cus && cus < cus_of(s))
+			return false;
+	}
+	return !job->cu_limit && (!job->cus || job->cus == cus_of(s));
+}
+
 int gp_sim_judge_can(const struct gp_sim_scenario *s, struct gp_diag *diag)
 {
 	u32 online = 0, offline = 0;
@@ -27,7 +38,7 @@ int gp_sim_judge_can(const struct gp_sim_scenario *s, struct gp_diag *diag)
 		return gp_fail(diag, -EINVAL, "--oracle needs a scenario with one GPU");
 	for (u32 i = 0; i < s->job_count; i++) {
 		const struct gp_sim_job *job = &s->jobs[i];
-		bool open = job->arrival == GP_SIM_POISSON || job->arrival == GP_SIM_EVERY;
+		bool open = job->arrival != GP_SIM_CLOSED && job->arrival != GP_SIM_RECORDED_CLOSED;
 
 		online += is_online(job);
 		offline += job->spec.class == GP_SCHED_CLASS_OFFLINE;
@@ -37,9 +48,14 @@ int gp_sim_judge_can(const struct gp_sim_scenario *s, struct gp_diag *diag)
 				       job->name);
 		if (is_online(job) && !open)
 			return gp_fail(diag, -EINVAL,
-				       "--oracle: online job %s needs arrival = poisson or every",
+				       "--oracle: online job %s needs arrival = poisson, every or "
+				       "recorded",
 				       job->name);
-		if (job->work_count || job->cu_limit || (job->cus && job->cus < cus_of(s)))
+		if (!is_online(job) && job->arrival != GP_SIM_CLOSED)
+			return gp_fail(diag, -EINVAL,
+				       "--oracle: offline job %s needs arrival = closed",
+				       job->name);
+		if (!fills_gpu(s, job))
 			return gp_fail(diag, -EINVAL,
 				       "--oracle: the kernels of job %s must fill the GPU",
 				       job->name);
@@ -50,7 +66,7 @@ int gp_sim_judge_can(const struct gp_sim_scenario *s, struct gp_diag *diag)
 	return 0;
 }
 
-static void take_request(void *data, u32 index, u64 arrived, u64 done)
+static void take_request(void *data, u32 index, u64 arrived, u64 done, u64 work)
 {
 	struct gp_sim_judge *judge = data;
 	const struct gp_sim_job *job = &judge->scenario->jobs[index];
@@ -65,7 +81,7 @@ static void take_request(void *data, u32 index, u64 arrived, u64 done)
 	}
 	judge->requests[judge->request_count++] = (struct gp_sim_oracle_request){
 		.arrived_ns = arrived - judge->from_ns,
-		.work_ns = job->kernels * job->kernel_ns,
+		.work_ns = work,
 		.due_ns = done - judge->from_ns,
 	};
 }

@@ -38,7 +38,8 @@ struct gp_sim_verdict {
 };
 
 /* Whether a run of the scenario can be judged; -EINVAL, said on diag, otherwise: one GPU, jobs of
- * class online with open arrivals and of class offline, kernels that fill the GPU. */
+ * class online with open arrivals and of class offline that always have work, kernels that fill the
+ * GPU. */
 int gp_sim_judge_can(const struct gp_sim_scenario *scenario, struct gp_diag *diag);
 void gp_sim_judge_begin(struct gp_sim_judge *judge, const struct gp_sim_scenario *scenario,
 			u64 from_ns);

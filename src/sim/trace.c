@@ -31,8 +31,9 @@ static void span(struct gp_sim_trace *trace, const char *name, u32 job, u32 trac
 						  });
 }
 
-static void on_request(void *data, u32 job, u64 arrived, u64 done)
+static void on_request(void *data, u32 job, u64 arrived, u64 done, u64 work)
 {
+	(void)work;
 	span(data, "request", job, TRACK_REQUESTS, arrived, done);
 }
 

@@ -224,6 +224,18 @@ void gp_sim_gap(struct gp_sim *sim, u32 index)
 	gp_sim_feed(sim, request->process);
 }
 
+static u64 request_work(const struct gp_sim *sim, const struct gp_sim_request *request,
+			const struct gp_sim_job *spec)
+{
+	u64 work = 0;
+
+	if (request->work == GP_SCHED_NONE)
+		return request->kernels * spec->kernel_ns;
+	for (u32 i = 0; i < request->kernels; i++)
+		work += sim->scenario->work[request->work + i].kernel_ns;
+	return work;
+}
+
 static void request_done(struct gp_sim *sim, u32 index, u64 done)
 {
 	struct gp_sim_request *request = &sim->requests[index];
@@ -234,7 +246,8 @@ static void request_done(struct gp_sim *sim, u32 index, u64 done)
 	sim->result->jobs[job].completed++;
 	gp_histogram_add(&sim->result->jobs[job].latency, done - request->arrived);
 	if (observer && observer->request)
-		observer->request(observer->data, job, request->arrived, done);
+		observer->request(observer->data, job, request->arrived, done,
+				  request_work(sim, request, &sim->scenario->jobs[job]));
 	process->requests--;
 	gp_sim_end_request(sim, index);
 	if (sim->scenario->jobs[job].arrival == GP_SIM_CLOSED && !process->dying)

@@ -69,10 +69,41 @@ class Demo(unittest.TestCase):
         self.assertGreater(online["with"]["served"], online["without"]["served"])
         self.assertLess(online["with"]["p50_us"], online["without"]["p50_us"])
 
-    def test_dearer_saves_cost_more(self):
-        rows = self.report["save_cost"]["rows"][1:]  # the first is the GPU file's own
+    def test_dearer_preemptions_cost_more(self):
+        rows = self.report["cost_range"]["rows"] + self.report["save_cost"]["rows"]
+        self.assertEqual([row.get("costs") for row in rows[:4]], ["low", "best", "high", None])
+        for cheap, dear in zip(rows, rows[1:]):
+            self.assertLess(cheap["suspend_us"] + cheap["resume_us"], dear["suspend_us"] + dear["resume_us"])
+            self.assertGreater(cheap["offline_share"], dear["offline_share"])
+            self.assertGreater(cheap["possible_share"], dear["possible_share"])
         self.assertLess(rows[0]["p99_with_us"], rows[-1]["p99_with_us"])
-        self.assertGreater(rows[0]["offline_share"], rows[-1]["offline_share"])
+
+    def test_the_scheduler_is_judged_by_what_is_possible(self):
+        rows, targets = self.report["cost_range"]["rows"], self.report["targets"]
+        for row in rows:
+            self.assertAlmostEqual(row["oracle_ratio"], row["offline_share"] / row["possible_share"])
+        self.assertEqual(targets["oracle_ratio"]["got"], rows[1]["oracle_ratio"])
+        self.assertEqual(targets["oracle_range"]["got"], min(row["oracle_ratio"] for row in rows))
+        # These three do not depend on the host: a miss is a fault of the scheduler.
+        for key in ("oracle_ratio", "oracle_range", "p99_range"):
+            self.assertEqual(targets[key]["verdict"], "met", targets[key])
+
+    def test_only_a_fault_is_called_missed(self):
+        verdicts = [target["verdict"] for target in self.report["targets"].values()]
+        self.assertEqual(self.run_result.stdout.count("MISSED"), verdicts.count("missed"))
+        if self.report["host"]["busy"]:
+            self.assertNotIn("missed", verdicts)
+            self.assertIn("this host was busy", self.run_result.stdout)
+
+    def test_text_and_page_say_the_same_as_the_json(self):
+        page = (self.out / "report.html").read_text()
+        for target in self.report["targets"].values():
+            line = f" {target['limit']}: {target['got']:.3f}"
+            self.assertIn(line, self.run_result.stdout)
+            self.assertIn(line, page)
+        for row in self.report["cost_range"]["rows"]:
+            self.assertIn(f"{row['oracle_ratio']:>8.3f}", self.run_result.stdout)
+            self.assertIn(f"{row['oracle_ratio']:>8.3f}", page)
 
     def test_page_works_offline(self):
         page = (self.out / "report.html").read_text()

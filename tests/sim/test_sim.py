@@ -73,7 +73,9 @@ class Sim(unittest.TestCase):
 
     def test_oracle_says_what_it_cannot_judge(self):
         for text, said in (("[job a]\n", "job a must have class online or offline"),
-                           ("[job a]\nclass = online\n", "needs arrival = poisson or every"),
+                           ("[job a]\nclass = online\n", "needs arrival = poisson, every or recorded"),
+                           ("[job a]\nclass = offline\narrival = every 1s\n", "needs arrival = closed"),
+                           ("[job a]\nclass = online\narrival = recorded\n[work a]\n0ns 0 1us 3\n", "must fill the GPU"),
                            ("[job a]\nclass = offline\ncus = 3\n", "must fill the GPU"),
                            ("[job a]\nclass = offline\n", "needs jobs of class online and of class offline"),
                            ("[gpu]\ncount = 2\n[job a]\n", "one GPU")):

@@ -223,11 +223,12 @@ static void the_limit_counts_what_happens_inside_the_gpu(void **state)
 	free(s);
 }
 
-static void count_request(void *data, u32 job, u64 arrived, u64 done)
+static void count_request(void *data, u32 job, u64 arrived, u64 done, u64 work)
 {
 	u64 *sum = data;
 
 	(void)done;
+	assert_int_equal(work, job ? 1000000 : 100000);
 	if (job == 0)
 		*sum = gp_mix(*sum + arrived);
 }
