@@ -3,7 +3,6 @@
 #ifndef GP_TESTLIB_H
 #define GP_TESTLIB_H
 
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +16,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "place.h"
 
 /* Collects what a library says; `text` holds one message a line. */
 struct test_diag {
@@ -61,29 +61,6 @@ static inline const char *corpus(const char *name)
 		return NULL;
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return gp_root_exists(NULL, "%s", path) ? path : NULL;
-}
-
-/* Makes a directory of the test's own, with a name short enough for sockets. Remove it in the
- * test's teardown, which also runs when the test fails. */
-static inline void test_directory(char *out, size_t size)
-{
-	const char *place = getenv("TMPDIR");
-
-	assert_in_range(snprintf(out, size, "%s/gp-XXXXXX", place && *place ? place : "/tmp"), 1,
-			size - 1);
-	assert_non_null(mkdtemp(out));
-}
-
-static inline int test_directory_entry(const char *path, const struct stat *st, int type,
-				       struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
-}
-
-static inline void test_directory_remove(const char *directory)
-{
-	nftw(directory, test_directory_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 #endif

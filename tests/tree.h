@@ -6,7 +6,6 @@
 #ifndef GP_TREE_H
 #define GP_TREE_H
 
-#include <ftw.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,8 +19,7 @@ struct tree {
 
 static inline void tree_make(struct tree *tree)
 {
-	strcpy(tree->dir, "/tmp/gpreempt-test-XXXXXX");
-	assert_non_null(mkdtemp(tree->dir));
+	assert_non_null(place_make(tree->dir, sizeof(tree->dir)));
 	tree->root.dir = tree->dir;
 }
 
@@ -84,16 +82,9 @@ static inline void tree_link(const struct tree *tree, const char *path, const ch
 	assert_int_equal(symlink(target, full), 0);
 }
 
-static inline int tree_remove_one(const char *path, const struct stat *status, int kind,
-				  struct FTW *walk)
-{
-	(void)status, (void)kind, (void)walk;
-	return remove(path);
-}
-
 static inline void tree_remove(const struct tree *tree)
 {
-	assert_int_equal(nftw(tree->dir, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(place_remove(tree->dir), 0);
 }
 
 #endif

@@ -23,8 +23,7 @@ static inline int setup(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
 
-	snprintf(scene->dir, sizeof(scene->dir), "/tmp/gplibXXXXXX");
-	assert_non_null(mkdtemp(scene->dir));
+	assert_non_null(place_make(scene->dir, sizeof(scene->dir)));
 	setenv("GPREEMPT_DIR", scene->dir, 1);
 	setenv("GPREEMPT_HOLDER", getenv("FAKE_HOLDER_PROGRAM"), 1);
 	unsetenv("FAKE_HOLDER");

@@ -357,10 +357,10 @@ static void hints_without_an_agent_are_harmless(void **state)
 
 static void a_virtual_machine_has_sockets_of_its_own(void **state)
 {
-	char machine[] = "/tmp/gplibXXXXXX", path[96], expected[96], run[64];
+	char machine[64], path[96], expected[96], run[72];
 
 	(void)state;
-	assert_non_null(mkdtemp(machine));
+	assert_non_null(place_make(machine, sizeof(machine)));
 	unsetenv("GPREEMPT_DIR");
 	setenv("GPREEMPT_VGPU", machine, 1);
 	snprintf(run, sizeof(run), "%s/run", machine);

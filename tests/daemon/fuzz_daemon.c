@@ -21,6 +21,7 @@
 
 #include "daemon/daemon.h"
 #include "fake_library.h"
+#include "place.h"
 #include "proto/directory.h"
 
 #define PEERS     3
@@ -75,17 +76,7 @@ static void agent_path(char *out, size_t size, int index)
 
 static void remove_directory(void)
 {
-	char path[96];
-
-	for (int i = 0; i < AGENTS; i++) {
-		agent_path(path, sizeof(path), i);
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/agents", directory);
-	rmdir(path);
-	snprintf(path, sizeof(path), "%s/gpreemptd.lock", directory);
-	unlink(path);
-	rmdir(directory);
+	place_remove(directory);
 }
 
 /* An agent is known by the process that called listen(), and a process has one: each needs its own
@@ -115,8 +106,7 @@ static void make_directory(void)
 {
 	char path[96];
 
-	strcpy(directory, "/tmp/gpfXXXXXX");
-	must(mkdtemp(directory) != NULL);
+	must(place_make(directory, sizeof(directory)) != NULL);
 	snprintf(path, sizeof(path), "%s/agents", directory);
 	must(mkdir(path, 0700) == 0);
 	setenv("GPREEMPT_DIR", directory, 1);

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -90,8 +89,7 @@ static inline struct rig *rig_new(const char *config)
 	struct rig *rig = calloc(1, sizeof(*rig));
 
 	rig->said = (struct test_diag)TEST_DIAG;
-	strcpy(rig->directory, "/tmp/gpdXXXXXX");
-	assert_non_null(mkdtemp(rig->directory));
+	assert_non_null(place_make(rig->directory, sizeof(rig->directory)));
 	setenv("GPREEMPT_DIR", rig->directory, 1);
 	fake_reset();
 	rig_listed = 1;
@@ -116,14 +114,6 @@ static inline void agent_end(struct agent *agent)
 	agent->listen = -1;
 }
 
-static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
-{
-	(void)st;
-	(void)type;
-	(void)place;
-	return remove(path);
-}
-
 static inline void rig_free(struct rig *rig)
 {
 	if (rig->daemon)
@@ -135,9 +125,9 @@ static inline void rig_free(struct rig *rig)
 		close(rig->agent[i]->memory_fd);
 		free(rig->agent[i]);
 	}
-	assert_int_equal(fake.broken_rules, 0);
 	gp_buf_free(&rig->said.text);
-	nftw(rig->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	place_remove(rig->directory);
+	assert_int_equal(fake.broken_rules, 0);
 	free(rig);
 }
 

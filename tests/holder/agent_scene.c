@@ -213,7 +213,7 @@ int agent_scene_open(void **state)
 	char path[108];
 
 	(void)state;
-	test_directory(directory, sizeof(directory));
+	assert_non_null(place_make(directory, sizeof(directory)));
 	setenv("GPREEMPT_DIR", directory, 1);
 	snprintf(path, sizeof(path), "%s/agents", directory);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -232,7 +232,7 @@ int agent_scene_close(void **state)
 	scene_close(&scene);
 	for (u32 i = 0; i < AGENTS; i++)
 		end_agent(i);
-	test_directory_remove(directory);
+	place_remove(directory);
 	munmap(shown, AGENTS * sizeof(*shown));
 	return 0;
 }

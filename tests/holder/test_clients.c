@@ -283,11 +283,11 @@ static void a_flood_waits_by_itself(void **state)
 	client_close(other);
 }
 
-static int listen_for_clients(char *place, struct sockaddr_un *address)
+static int listen_for_clients(char place[static 64], struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	assert_non_null(mkdtemp(place));
+	assert_non_null(place_make(place, 64));
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	snprintf(address->sun_path, sizeof(address->sun_path), "%s/s", place);
 	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
@@ -298,7 +298,7 @@ static int listen_for_clients(char *place, struct sockaddr_un *address)
 /* With no descriptor left the socket stays readable. */
 static void without_descriptors_it_rests_instead_of_spinning(void **state)
 {
-	char place[] = "/tmp/gpholder-XXXXXX";
+	char place[64];
 	struct sockaddr_un address;
 	int listener = listen_for_clients(place, &address);
 	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), spare = dup(client);

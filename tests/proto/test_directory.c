@@ -19,8 +19,7 @@ static char place[64], dir[128], path[256];
 static int fresh(void **state)
 {
 	(void)state;
-	snprintf(place, sizeof(place), "/tmp/gpdir-XXXXXX");
-	if (!mkdtemp(place))
+	if (!place_make(place, sizeof(place)))
 		return -1;
 	snprintf(dir, sizeof(dir), "%s/d", place);
 	return setenv("GPREEMPT_DIR", dir, 1);
@@ -29,10 +28,7 @@ static int fresh(void **state)
 static int done(void **state)
 {
 	(void)state;
-	unlink(dir);
-	rmdir(dir);
-	rmdir(place);
-	return 0;
+	return place_remove(place);
 }
 
 static void it_is_made_when_asked_for_and_private(void **state)
@@ -349,22 +345,18 @@ static void only_files_named_as_sockets_are_agents(void **state)
 {
 	static const char *const names[] = {"12-abc.sock", ".12-abc.sock", ".sock", "12-abc.socket",
 					    "lock"};
-	char directory[] = "/tmp/gpagents-XXXXXX";
+	char directory[64];
 	int found = 0;
 
 	(void)state;
-	assert_non_null(mkdtemp(directory));
+	assert_non_null(place_make(directory, sizeof(directory)));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
 		assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
 	}
 	assert_int_equal(gp_proto_directory_each_agent(directory, count_agent, &found), 0);
 	assert_int_equal(found, 1);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
-		unlink(path);
-	}
-	rmdir(directory);
+	place_remove(directory);
 	assert_int_equal(gp_proto_directory_each_agent(directory, count_agent, &found), -ENOENT);
 }
 

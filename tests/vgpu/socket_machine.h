@@ -67,8 +67,7 @@ static inline int start_with(void **state, struct twist twist)
 	int ready[2];
 	char byte;
 
-	strcpy(machine->directory, "/tmp/gp-server-XXXXXX");
-	assert_non_null(mkdtemp(machine->directory));
+	assert_non_null(place_make(machine->directory, sizeof(machine->directory)));
 	assert_int_equal(pipe(ready), 0);
 	machine->server = fork();
 	if (!machine->server) {
@@ -94,7 +93,7 @@ static inline int stop(void **state)
 
 	kill(machine->server, SIGTERM);
 	waitpid(machine->server, &status, 0);
-	rmdir(machine->directory);
+	place_remove(machine->directory);
 	free(machine);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }

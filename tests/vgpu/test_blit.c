@@ -466,12 +466,15 @@ static void name_is_forgotten_when_its_module_is_unloaded(void **state)
 static void names_are_found_in_files_and_bad_lists_do_no_harm(void **state)
 {
 	static const char *const names[] = {"first", "second"};
-	char path[] = "/tmp/gp test %XXXXXX";
+	char place[64], path[96];
 	u64 kernel = fake_kernel(NULL, 0);
 	struct gp_vgpu_cp_name name;
-	int fd = mkstemp(path);
+	int fd;
 
 	(void)state;
+	assert_non_null(place_make(place, sizeof(place)));
+	snprintf(path, sizeof(path), "%s/gp test %%XXXXXX", place);
+	fd = mkstemp(path);
 	module_load(&module, names, 2, kernel, "memory://");
 	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel + 512,
 			     &name);
@@ -479,12 +482,11 @@ static void names_are_found_in_files_and_bad_lists_do_no_harm(void **state)
 	assert_true(gp_vgpu_cp_name_holds(&name));
 	assert_int_equal(write(fd, "headroom", 8), 8);
 	assert_int_equal(write(fd, &module.elf, sizeof(module.elf)), sizeof(module.elf));
-	snprintf(module.uri, sizeof(module.uri),
-		 "file:///tmp/gp%%20test%%20%%25%s#offset=8&size=%zu", path + 14,
-		 sizeof(module.elf));
+	snprintf(module.uri, sizeof(module.uri), "file://%s/gp%%20test%%20%%25%s#offset=8&size=%zu",
+		 place, path + strlen(path) - 6, sizeof(module.elf));
 	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "first");
-	unlink(path);
+	place_remove(place);
 	close(fd);
 	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
@@ -555,11 +557,11 @@ static void costs_follow_names(void **state)
 	struct gp_gpufile_kernel costs[] = {{"vectorAddLong", 3000},
 					    {"vectorAdd", 2000},
 					    {"", 1000}};
-	char directory[] = "/tmp/gp-costs-XXXXXX", path[64];
+	char directory[64], path[96];
 	FILE *file;
 
 	(void)state;
-	assert_non_null(mkdtemp(directory));
+	assert_non_null(place_make(directory, sizeof(directory)));
 	snprintf(path, sizeof(path), "%s/" GP_VGPU_KERNELS, directory);
 	file = fopen(path, "w");
 	fwrite(costs, sizeof(costs), 1, file);
@@ -568,8 +570,7 @@ static void costs_follow_names(void **state)
 	free(fake->client.cp->kernels);
 	fake->client.cp->kernels = gp_vgpu_cp_kernels_new(&fake->client);
 	gp_vgpu_cp_kernels_attach(fake->client.cp->kernels);
-	unlink(path);
-	rmdir(directory);
+	place_remove(directory);
 	launch(named_kernel("vectorAddLonger", 64));
 	assert_int_equal(fake_work()->workgroup_ns, 3000);
 	launch(named_kernel("vectorAdd2", 64));

@@ -29,25 +29,20 @@ int __wrap_pipe2(int fds[2], int flags)
 	return pipe_error ? -1 : __real_pipe2(fds, flags);
 }
 
-static char runtime[] = "/tmp/gpreempt-machine-XXXXXX";
+static char runtime[64];
 
 static int set_up(void **state)
 {
 	(void)state;
-	return mkdtemp(runtime) && !setenv("XDG_RUNTIME_DIR", runtime, 1) ? 0 : -1;
+	return place_make(runtime, sizeof(runtime)) && !setenv("XDG_RUNTIME_DIR", runtime, 1) ? 0
+											      : -1;
 }
 
 static int tear_down(void **state)
 {
-	char path[64];
-
 	(void)state;
 	flock_error = pipe_error = 0;
-	snprintf(path, sizeof(path), "%s/gpreempt/vgpu", runtime);
-	rmdir(path);
-	snprintf(path, sizeof(path), "%s/gpreempt", runtime);
-	rmdir(path);
-	return rmdir(runtime);
+	return place_remove(runtime);
 }
 
 /* Starts a machine that cannot be started; its directory must not be there afterwards. */

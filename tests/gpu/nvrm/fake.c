@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/futex.h>
 #include <limits.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../place.h"
 #include "abi/nvrm_ioctl.h"
 
 #define DEFAULT_US 1024
@@ -379,10 +379,10 @@ int fake_join(struct fake *fake, const char *dir)
 
 int fake_create(struct fake *fake, const char *branch)
 {
-	char dir[] = "/tmp/gpreempt-fakerm-XXXXXX";
+	char dir[64];
 	int error;
 
-	if (!mkdtemp(dir))
+	if (!place_make(dir, sizeof(dir)))
 		return -errno;
 	error = make_tree(dir, branch);
 	if (!error)
@@ -398,14 +398,8 @@ void fake_leave(struct fake *fake)
 	fake->rm = NULL;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	(void)status, (void)kind, (void)walk;
-	return remove(path);
-}
-
 void fake_destroy(struct fake *fake)
 {
 	fake_leave(fake);
-	nftw(fake->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	place_remove(fake->dir);
 }

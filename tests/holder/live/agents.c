@@ -142,11 +142,11 @@ static void a_stopped_target(struct live *live)
 static void in_a_container(struct live *live)
 {
 	struct client *client;
-	char inside[] = "/tmp/gpinside-XXXXXX";
+	char inside[64];
 
 	start_holder(live, NULL, NULL);
 	client = connect_client(live);
-	CHECK(mkdtemp(inside));
+	CHECK(place_make(inside, sizeof(inside)));
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET)) {
 		rmdir(inside);
 		return; /* not allowed to */

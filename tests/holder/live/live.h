@@ -10,6 +10,7 @@
 
 #include "../../vgpu/conformance/conformance.h"
 #include "proto/wire.h"
+#include "../../place.h"
 
 struct live {
 	struct self self; /* this process as a user of the machine; look() and so on */

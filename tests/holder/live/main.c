@@ -80,11 +80,11 @@ static _Noreturn void run_row(const struct live_row *row, const char *directory)
 
 static bool run(const struct live_row *row)
 {
-	char directory[] = "/tmp/gplive-XXXXXX";
+	char directory[64];
 	pid_t child;
 	int status;
 
-	CHECK(mkdtemp(directory));
+	CHECK(place_make(directory, sizeof(directory)));
 	fflush(stdout);
 	child = fork();
 	CHECK(child >= 0);

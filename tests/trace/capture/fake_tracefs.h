@@ -70,7 +70,7 @@ static inline int fake_remove(void *ctx, const char *path)
 	fake_step(ctx);
 	if (access(path, F_OK))
 		return -errno;
-	return nftw(path, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS) ? -errno : 0;
+	return nftw(path, place_remove_one, 16, FTW_DEPTH | FTW_PHYS) ? -errno : 0;
 }
 
 /* Calls fn with the path of the group's switch in every instance. */
@@ -121,7 +121,7 @@ static inline int fake_is_on(const char *dir)
 
 static inline int fake_ungroup(const char *dir)
 {
-	nftw(dir, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	nftw(dir, place_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }
 

@@ -287,7 +287,8 @@ static void one_process_for_all_descriptors(struct self *me)
 
 static void other_minors(struct self *me)
 {
-	char directory[] = "/tmp/conformance.XXXXXX", path[64];
+	const char *above = getenv("TMPDIR");
+	char directory[64], path[96];
 	struct gp_kfd_get_version_args version = {0};
 	struct stat kfd;
 	int fd;
@@ -295,6 +296,7 @@ static void other_minors(struct self *me)
 	(void)me;
 	CHECK(stat("/dev/kfd", &kfd) == 0 && S_ISCHR(kfd.st_mode));
 	EXPECT(minor(kfd.st_rdev), 0);
+	snprintf(directory, sizeof(directory), "%s/gp-XXXXXX", above ? above : "/tmp");
 	CHECK(mkdtemp(directory));
 	for (unsigned int i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/kfd%u", directory, i);

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""scripts/run-suite with a meson that does what a test may do."""
+import os
+import pathlib
+import stat
+import subprocess
+import tempfile
+import unittest
+
+SUITE = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "run-suite"
+MESON = """#!/bin/sh
+echo "$TMPDIR" > {place}/tmpdir
+{deed}
+mkdir -p {place}/meson-logs
+echo '{{"name": "one", "result": "{result}", "stdout": ""}}' > {place}/meson-logs/testlog.json
+exit {status}
+"""
+
+
+class RunSuite(unittest.TestCase):
+    def suite(self, deed, result="OK", status=0):
+        with tempfile.TemporaryDirectory(prefix="gpr") as place:
+            meson = pathlib.Path(place, "meson")
+            meson.write_text(MESON.format(place=place, deed=deed, result=result, status=status))
+            meson.chmod(stat.S_IRWXU)
+            done = subprocess.run([SUITE, place], stdout=subprocess.PIPE, text=True, timeout=60,
+                                  env=dict(os.environ, PATH=place + ":" + os.environ["PATH"]))
+            self.assertFalse(os.path.exists(pathlib.Path(place, "tmpdir").read_text().strip()))
+        return done
+
+    def test_a_suite_that_cleans_up_passes(self):
+        done = self.suite('touch "$TMPDIR/x"; rm "$TMPDIR/x"; mkdir "$TMPDIR/comgr-1"')
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_a_file_that_is_left_fails_the_suite_and_is_removed(self):
+        done = self.suite('mkdir "$TMPDIR/gp-left"')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL the tests left files in TMPDIR: gp-left", done.stdout)
+
+    def test_a_failed_test_is_named(self):
+        done = self.suite("true", "FAIL", 1)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL one (FAIL):", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
