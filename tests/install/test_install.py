@@ -68,6 +68,8 @@ class Changed(Tree):
             for _ in range(times):
                 self.script()
             self.assertTrue(os.path.exists(self.inside("bin/gpreempt")))
+            package, = (path.parent for path in pathlib.Path(self.tree).rglob("gpreempt/_library.py"))
+            (package / "__pycache__").mkdir()  # as the first import does
             self.script("--uninstall")
             self.assertEqual(self.entries(), before)
 
