@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import stat
@@ -369,6 +370,52 @@ class Kept(Machine):
         self.assertEqual(self.vgpu("stop").returncode, 0)
         self.assertFalse(os.path.exists(first["directory"]))
         self.assertEqual(self.vgpu("stop").returncode, 1)
+
+    def begin_user(self):
+        """A program that has the GPU open; its pid."""
+        process, pid = self.begin("python3", "-c", "import os, time; os.open('/dev/kfd', os.O_RDWR); "
+                                  "print(os.getpid(), flush=True); time.sleep(1000000)")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, int(pid)
+
+    def test_stop_says_which_programs_lose_the_gpu(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        self.assertEqual(self.vgpu("stop").stdout, "")
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        pids = [self.begin_user()[1] for _ in range(2)]
+        self.assertEqual(self.vgpu("stop").stdout, f"2 programs lost their GPU: pid {pids[0]} {pids[1]}\n")
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def test_a_machine_whose_directory_is_deleted_ends_after_its_last_program(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        directory = self.status()["directory"]
+        server, = self.servers(directory)
+        end = os.pidfd_open(server)
+        self.addCleanup(os.close, end)
+        process, pid = self.begin_user()
+        shutil.rmtree(directory)
+        time.sleep(0.3)
+        self.assertEqual(select.select([end], [], [], 0)[0], [])
+        # A new machine of that name is not touched by the end of the old one.
+        self.assertEqual(self.vgpu("start", "--seed", "7").returncode, 0)
+        os.kill(pid, signal.SIGKILL)
+        process.wait(LIMIT)
+        self.assertEqual(select.select([end], [], [], LIMIT)[0], [end])
+        self.assertEqual(self.status()["seed"], 7)
+
+    def test_a_machine_that_loses_its_directory_unused_ends(self):
+        for lose in (lambda directory: shutil.rmtree(directory, ignore_errors=True),  # the machine removes it as well
+                     lambda directory: os.unlink(os.path.join(directory, "socket"))):
+            self.assertEqual(self.vgpu("start").returncode, 0)
+            directory = self.status()["directory"]
+            server, = self.servers(directory)
+            end = os.pidfd_open(server)
+            lose(directory)
+            self.assertEqual(select.select([end], [], [], LIMIT)[0], [end])
+            os.close(end)
+            self.assertFalse(os.path.exists(directory))
 
     def test_a_second_start_is_refused(self):
         self.assertEqual(self.vgpu("start").returncode, 0)

@@ -166,6 +166,7 @@ static int serve(const struct gp_vgpu_options *options, const char *directory, i
 {
 	struct gp_vgpu_server_options server_options = options->server;
 	char gone[PATH_MAX];
+	bool ours = true;
 	struct gp_vgpu_gpufile file;
 	struct gp_vgpu_server *server = calloc(1, sizeof(*server));
 	int error = server ? write_kernels(options, directory, diag) : -ENOMEM;
@@ -180,14 +181,18 @@ static int serve(const struct gp_vgpu_options *options, const char *directory, i
 			if (log_fd >= 0)
 				dup2(log_fd, STDERR_FILENO);
 			error = gp_vgpu_server_run(server, ready_fd);
-			retire(server, directory, gone, sizeof(gone));
+			gp_vgpu_server_look_home(server);
+			ours = !server->gone;
+			if (ours)
+				retire(server, directory, gone, sizeof(gone));
 			gp_vgpu_server_stop(server);
-			directory = gone;
+			directory = ours ? gone : directory;
 		}
 		gp_vgpu_gpufile_free(&file);
 	}
 	free(server);
-	remove_tree(directory);
+	if (ours)
+		remove_tree(directory);
 	return error ? GP_VGPU_FAILED : 0;
 }
 

@@ -268,9 +268,35 @@ static int start(const struct gp_vgpu_options *options, struct gp_diag *diag)
 	return GP_EXIT_OK;
 }
 
+/* The programs that have its GPUs open; missing if it does not answer. */
+static json_t *users_of(const char *directory)
+{
+	json_t *status = NULL, *users;
+
+	if (gp_vgpu_status(directory, NULL, &status))
+		return NULL;
+	users = json_incref(json_object_get(status, "processes"));
+	json_decref(status);
+	return users;
+}
+
 static int stop(const char *directory, struct gp_diag *diag)
 {
-	return gp_vgpu_stop(directory, diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
+	json_t *users = users_of(directory), *user;
+	size_t count = json_array_size(users), i;
+	int error = gp_vgpu_stop(directory, diag);
+
+	if (!error && count) {
+		printf(ngettext("%zu program lost its GPU: pid", "%zu programs lost their GPU: pid",
+				count),
+		       count);
+		json_array_foreach(users, i, user)
+			printf(" %lld",
+			       (long long)json_integer_value(json_object_get(user, "pid")));
+		printf("\n");
+	}
+	json_decref(users);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static int show(const struct gp_vgpu_options *options, const char *directory, struct gp_diag *diag)

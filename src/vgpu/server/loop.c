@@ -4,11 +4,14 @@
  * two advances of model time, which is why base/loop, with one event per step, is not used here.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -51,6 +54,21 @@ static void take_signal(struct gp_vgpu_server *server)
 		server->stopping = true;
 }
 
+/* By identity: at the same path there may be a new machine by now. */
+void gp_vgpu_server_look_home(struct gp_vgpu_server *server)
+{
+	struct stat ours, there, socket;
+	char events[4096];
+
+	if (server->home_fd < 0)
+		return;
+	while (read(server->inotify_fd, events, sizeof(events)) > 0)
+		;
+	server->gone = fstat(server->home_fd, &ours) || stat(server->options.directory, &there) ||
+		       ours.st_ino != there.st_ino || ours.st_dev != there.st_dev;
+	server->homeless = server->gone || fstatat(server->home_fd, GP_VGPU_SOCKET, &socket, 0);
+}
+
 static void work_rung(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
 	char bytes[512];
@@ -78,6 +96,9 @@ static void dispatch(struct gp_vgpu_server *server, const struct epoll_event *ev
 		break;
 	case GP_VGPU_WATCH_SIGNAL:
 		take_signal(server);
+		break;
+	case GP_VGPU_WATCH_HOME:
+		gp_vgpu_server_look_home(server);
 		break;
 	case GP_VGPU_WATCH_CONNECTION:
 		if (!((struct gp_vgpu_connection *)object)->closed)
@@ -159,6 +180,19 @@ static int watch_signals(struct gp_vgpu_server *server)
 	return gp_vgpu_watch(server, server->signal_fd, GP_VGPU_WATCH_SIGNAL, NULL);
 }
 
+/* Without it a machine whose directory is deleted stays until it is killed. */
+static void watch_home(struct gp_vgpu_server *server)
+{
+	const char *directory = server->options.directory;
+
+	server->home_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	server->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (server->home_fd >= 0 && server->inotify_fd >= 0 &&
+	    inotify_add_watch(server->inotify_fd, directory,
+			      IN_DELETE | IN_MOVED_FROM | IN_ATTRIB | IN_MOVE_SELF) >= 0)
+		(void)gp_vgpu_watch(server, server->inotify_fd, GP_VGPU_WATCH_HOME, NULL);
+}
+
 int gp_vgpu_server_run(struct gp_vgpu_server *server, int ready_fd)
 {
 	int error;
@@ -172,12 +206,15 @@ int gp_vgpu_server_run(struct gp_vgpu_server *server, int ready_fd)
 	if (error)
 		return gp_fail(server->diag, error, "cannot watch for events: %s",
 			       strerror(-error));
+	watch_home(server);
 	gp_vgpu_accept_begin(server);
 	if (ready_fd >= 0) {
 		(void)!write(ready_fd, "\n", 1);
 		close(ready_fd);
 	}
-	while (!server->stopping)
+	/* Programs that use it go on; after the last one nothing can reach it. A session that ends
+	 * deletes $XDG_RUNTIME_DIR, and the machine with it. */
+	while (!server->stopping && !(server->homeless && !server->processes))
 		turn(server);
 	return 0;
 }

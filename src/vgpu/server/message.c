@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Whether a packet from a program is a message. It is the only place that looks at sizes: handlers
+ * may rely on them.
+ */
 #include <errno.h>
 
 #include "vgpu/server/state.h"

@@ -189,6 +189,8 @@ int gp_vgpu_server_init(struct gp_vgpu_server *server, const struct gp_vgpu_serv
 		.listen_fd = -1,
 		.timer_fd = -1,
 		.signal_fd = -1,
+		.home_fd = -1,
+		.inotify_fd = -1,
 		.reserve_fd = -1,
 	};
 	if (!options->speed_permille || !options->gpu_count ||
@@ -300,13 +302,15 @@ void gp_vgpu_server_stop(struct gp_vgpu_server *server)
 		gp_vgpu_connection_close(server, c);
 	gp_vgpu_connections_reap(server);
 	gp_vgpu_server_fini(server);
-	if (server->listen_fd >= 0) {
+	if (server->listen_fd >= 0 && !server->gone) {
 		snprintf(path, sizeof(path), "%s/%s", server->options.directory, GP_VGPU_SOCKET);
 		(void)unlink(path);
 	}
 	close_if_open(&server->listen_fd);
 	close_if_open(&server->timer_fd);
 	close_if_open(&server->signal_fd);
+	close_if_open(&server->home_fd);
+	close_if_open(&server->inotify_fd);
 	close_if_open(&server->reserve_fd);
 	close_if_open(&server->epoll_fd);
 	free(server->message);

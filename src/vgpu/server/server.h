@@ -202,6 +202,9 @@ struct gp_vgpu_server {
 	const struct gp_vgpu_connection *holder;
 	u64 freed_writes; /* times the driver would have written to a freed process object */
 	int epoll_fd, listen_fd, timer_fd, signal_fd;
+	int home_fd, inotify_fd; /* its directory, and changes of it; -1: not watched */
+	bool homeless;           /* its socket was deleted: no program can connect any more */
+	bool gone;      /* and so was its directory, whose path may be that of another machine */
 	int reserve_fd; /* for one more connection when there are no descriptors left */
 	bool accept_paused;
 	u64 accept_again_ns; /* raw */
@@ -239,6 +242,8 @@ int gp_vgpu_server_start(struct gp_vgpu_server *server,
 			 const struct gp_vgpu_server_options *options,
 			 const struct gp_vgpu_gpufile *file, struct gp_diag *diag);
 int gp_vgpu_server_run(struct gp_vgpu_server *server, int ready_fd);
+/* Notes whether its directory is still its own. */
+void gp_vgpu_server_look_home(struct gp_vgpu_server *server);
 void gp_vgpu_server_stop(struct gp_vgpu_server *server);
 
 u64 gp_vgpu_server_now(const struct gp_vgpu_server *server); /* model time; never goes back */
