@@ -35,9 +35,17 @@
 #define GP_NS_PER_MS                        1000000ull
 #define GP_NS_PER_S                         1000000000ull
 
-/* These evaluate their arguments twice: no calls with side effects. */
-#define GP_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define GP_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* The smaller and the larger of two, as the type that both have in an expression. Each is evaluated
+ * once; the names are new ones each time, because such calls nest. */
+#define GP_MIN(a, b)            GP_PICK(<, a, b, __COUNTER__)
+#define GP_MAX(a, b)            GP_PICK(>, a, b, __COUNTER__)
+#define GP_PICK(than, a, b, id) GP_PICK_NAMED(than, a, b, id)
+#define GP_PICK_NAMED(than, a, b, id)                                               \
+	__extension__({                                                             \
+		__typeof__(1 ? (a) : (b)) gp_first_##id = (a);                      \
+		__typeof__(1 ? (a) : (b)) gp_second_##id = (b);                     \
+		gp_first_##id than gp_second_##id ? gp_first_##id : gp_second_##id; \
+	})
 
 /* A circular list threaded through its elements; a head that points at itself is empty. */
 struct gp_list {

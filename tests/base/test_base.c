@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/utf8.h"
@@ -75,16 +76,31 @@ static void buffer_grows_and_stays_terminated(void **state)
 	gp_buf_free(&buf);
 }
 
+static void the_smaller_and_the_larger_are_evaluated_once(void **state)
+{
+	int calls = 0;
+	u64 big = UINT64_MAX;
+
+	(void)state;
+	assert_int_equal(GP_MIN(calls++, 5), 0);
+	assert_int_equal(calls, 1);
+	assert_int_equal(GP_MAX(5, calls++), 5);
+	assert_int_equal(calls, 2);
+	assert_true(GP_MAX(GP_MIN(big, 7u), GP_MIN(calls++, 9)) == 7);
+	assert_int_equal(calls, 3);
+	assert_true(GP_MIN(big, big - 1) == UINT64_MAX - 1);
+}
+
 static void atomic_write_replaces_whole_or_not_at_all(void **state)
 {
-	char dir[] = "/tmp/gp_base_XXXXXX", path[128], missing[128];
+	char dir[64], path[128], missing[128];
 	struct gp_buf text = {0};
 	struct gp_names names;
 	struct gp_root root;
 	struct stat info;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(place_make(dir, sizeof(dir)));
 	root.dir = dir;
 	snprintf(path, sizeof(path), "%s/out.py", dir);
 	snprintf(missing, sizeof(missing), "%s/no/out.py", dir);
@@ -101,13 +117,12 @@ static void atomic_write_replaces_whole_or_not_at_all(void **state)
 	assert_int_equal(names.count, 1);
 	gp_names_free(&names);
 	gp_buf_free(&text);
-	unlink(path);
-	rmdir(dir);
+	place_remove(dir);
 }
 
 static void a_write_that_fails_half_way_leaves_nothing(void **state)
 {
-	char dir[] = "/tmp/gp_base_XXXXXX", path[128], *big = calloc(1, 65536);
+	char dir[64], path[128], *big = calloc(1, 65536);
 	struct rlimit old, small;
 	struct gp_names names;
 	struct gp_root root;
@@ -115,7 +130,7 @@ static void a_write_that_fails_half_way_leaves_nothing(void **state)
 	mode_t mask = umask(027);
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(place_make(dir, sizeof(dir)));
 	root.dir = dir;
 	snprintf(path, sizeof(path), "%s/out", dir);
 	assert_int_equal(gp_file_write_atomic(path, "old", 3), 0);
@@ -135,18 +150,17 @@ static void a_write_that_fails_half_way_leaves_nothing(void **state)
 	assert_int_equal(info.st_size, 3);
 	gp_names_free(&names);
 	free(big);
-	unlink(path);
-	rmdir(dir);
+	place_remove(dir);
 }
 
 static void devices_are_written_to_and_links_followed(void **state)
 {
-	char dir[] = "/tmp/gp_base_XXXXXX", link[128], path[128];
+	char dir[64], link[128], path[128];
 	struct gp_buf text = {0};
 	struct stat info;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(place_make(dir, sizeof(dir)));
 	snprintf(path, sizeof(path), "%s/file", dir);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	assert_int_equal(gp_file_write_atomic("/dev/null", "x", 1), 0);
@@ -162,20 +176,18 @@ static void devices_are_written_to_and_links_followed(void **state)
 	assert_int_equal(gp_file_read(path, 100, &text), 0);
 	assert_string_equal(text.data, "new");
 	gp_buf_free(&text);
-	unlink(link);
-	unlink(path);
-	rmdir(dir);
+	place_remove(dir);
 }
 
 static void directories_list_numbers_by_value(void **state)
 {
-	char dir[] = "/tmp/gp_base_XXXXXX", path[128];
+	char dir[64], path[128];
 	static const char *const sorted[] = {"2", "10", "100"};
 	struct gp_root root = {.dir = dir};
 	struct gp_names names;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(place_make(dir, sizeof(dir)));
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, sorted[2 - i]);
 		assert_int_equal(mkdir(path, 0700), 0);
@@ -188,18 +200,18 @@ static void directories_list_numbers_by_value(void **state)
 		rmdir(path);
 	}
 	gp_names_free(&names);
-	rmdir(dir);
+	place_remove(dir);
 	assert_int_equal(gp_root_list(&root, &names, "/"), -ENOENT);
 }
 
 static void a_number_file_holds_one_number(void **state)
 {
-	char dir[] = "/tmp/gp_base_XXXXXX", path[128];
+	char dir[64], path[128];
 	struct gp_root root = {.dir = dir};
 	u64 value = 0;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(place_make(dir, sizeof(dir)));
 	snprintf(path, sizeof(path), "%s/size", dir);
 	/* KFD's queue files have no newline. */
 	assert_int_equal(gp_file_write_atomic(path, "65536", 5), 0);
@@ -209,7 +221,7 @@ static void a_number_file_holds_one_number(void **state)
 	assert_int_equal(gp_root_read_u64(&root, &value, "/size"), -EINVAL);
 	unlink(path);
 	assert_int_equal(gp_root_read_u64(&root, &value, "/size"), -ENOENT);
-	rmdir(dir);
+	place_remove(dir);
 }
 
 static void text_from_outside_becomes_valid_json(void **state)
@@ -248,6 +260,7 @@ int main(void)
 		cmocka_unit_test(parsing_stops_at_the_end_given),
 		cmocka_unit_test(pid_arguments_are_checked_whole),
 		cmocka_unit_test(buffer_grows_and_stays_terminated),
+		cmocka_unit_test(the_smaller_and_the_larger_are_evaluated_once),
 		cmocka_unit_test(atomic_write_replaces_whole_or_not_at_all),
 		cmocka_unit_test(a_write_that_fails_half_way_leaves_nothing),
 		cmocka_unit_test(devices_are_written_to_and_links_followed),
