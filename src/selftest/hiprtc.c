@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/host/program.h"
+#include "base/spawn.h"
 
 #define SOURCE_MAX (64u << 10)
 #define CODE_MAX   (4u << 20)
@@ -185,10 +185,7 @@ static pid_t spawn(const char *gfx, int *from)
 		return -1;
 	child = fork();
 	if (child == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		if (dup2(null, STDIN_FILENO) >= 0 && dup2(pipes[1], STDOUT_FILENO) >= 0 &&
-		    dup2(null, STDERR_FILENO) >= 0)
+		if (!gp_spawn_silence() && dup2(pipes[1], STDOUT_FILENO) >= 0)
 			execl("/proc/self/exe", "gpreempt-selftest-work", "--compile", gfx, NULL);
 		_exit(127);
 	}
@@ -202,16 +199,14 @@ static pid_t spawn(const char *gfx, int *from)
 void *gp_selftest_work_compiled(const char *gfx, size_t *size, char *why, size_t room)
 {
 	char *code = malloc(CODE_MAX + 1);
-	int from, status = -1;
+	int from;
 	pid_t child = code ? spawn(gfx, &from) : -1;
 
 	*size = 0;
 	if (child > 0) {
 		*size = take_all(from, code, CODE_MAX);
 		close(from);
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
-		if (status == 0 && *size)
+		if (gp_spawn_wait(child) == 0 && *size)
 			return code;
 	}
 	if (code) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/i18n.h"
+#include "base/spawn.h"
 #include "selftest/selftest.h"
 
 #define WORK      "gpreempt-selftest-work"
@@ -55,17 +56,13 @@ static int find(const char *const *places, char *out, size_t size)
 
 static _Noreturn void become(char *const *argv, int in, int out, pid_t parent)
 {
-	sigset_t none;
-
 	/* Nothing of it stays when we are killed. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);
 	/* Ctrl-C is for us; we end it. */
 	setpgid(0, 0);
-	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	gp_spawn_reset_signals();
 	if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
 		_exit(127);
 	execv(argv[0], argv);
