@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * SCM_RIGHTS. Every descriptor of a message is taken or dropped, so that a peer that sends more
+ * than expected cannot fill the table of this process.
+ */
 #include "base/fdpass.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Detached processes and guardians. System calls only: all of this also runs in the child of a
+ * process with threads, where a lock may be held for ever.
+ */
 #include "base/spawn.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * One table of units per kind of quantity decides how it is read and how it is printed. Numbers
+ * are scaled as integers: "0.1 s" is exactly 100,000,000 ns.
+ */
 #include "base/units.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads hqds or mqds and determines the process of each slot. hqds does not name it: a slot is
+ * joined with the descriptors of mqds, live or saved.
+ */
 #include "inspect/slots.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Builds documents. Titles are translated and texts copied when they are added, so that callers
+ * may reuse their buffers; the renderers only read.
+ */
 #include "show/doc.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * One sentence per decision and reason. Each is written out in full, never assembled from parts,
+ * because word order differs between languages.
+ */
 #include "show/reason.h"
 
 #include <stdio.h>

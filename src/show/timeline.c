@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes trace events as text in pieces of 64 KiB. It does not build a JSON tree: a timeline has
+ * millions of events.
+ */
 #include "show/timeline.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * How a value reads, per unit. A missing value is "-" in text and null in JSON; a small percentage
+ * keeps enough digits not to read as 0.
+ */
 #include "show/value.h"
 
 #include <math.h>

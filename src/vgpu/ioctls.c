@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The table of ioctls, and the checks of arguments that the library and the server share. */
 #include "vgpu/ioctls.h"
 
 #include <errno.h>

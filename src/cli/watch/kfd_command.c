@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Which options of `hqd`, `mqd` and `runlist` go together, and where a reading is printed: on one
+ * screen with --watch on a terminal, otherwise one after the other.
+ */
 #include "cli/watch/kfd_command.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A row is found again by its name, not by its place: a queue that ends must not mark every row
+ * below it. Texts are compared, because a change that is not visible needs no mark.
+ */
 #include "cli/watch/marks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Puts cells into a row, each only for the outputs of its part (text, JSON). Texts made for one
+ * row are kept in the row.
+ */
 #include "cli/watch/row.h"
 
 #include <stdarg.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Decides on which track an event is drawn. Kernels of one queue that overlap get lanes beside
+ * each other, because slices of one track must nest.
+ */
 #include "trace/analyse/perfetto.h"
 
 #include <errno.h>

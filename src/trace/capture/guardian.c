@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Learns the end of its parent from a socket pair: the kernel closes the other end however the
+ * parent dies. One byte dismisses it.
+ */
 #include "trace/capture/guardian.h"
 
 #include <errno.h>

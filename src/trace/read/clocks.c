@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads clocks.json and aligns a clock with MONOTONIC through its readings; the largest error of a
+ * reading is part of what the alignment leaves uncertain.
+ */
 #include "trace/read/clocks.h"
 
 #include <errno.h>

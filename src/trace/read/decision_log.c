@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads `gpreempt log --json`. The ids of lines count without gaps, so that lines which are
+ * missing are counted as lost; damaged lines are skipped and counted.
+ */
 #include "trace/read/decision_log.h"
 
 #include <errno.h>

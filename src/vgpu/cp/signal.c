@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Completion signals as the command processor sees them: decrement, time stamps, and the event of
+ * a waiting thread. Handles come from the program and are checked before use.
+ */
 #include <errno.h>
 
 #include "abi/kfd_debug.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The options, without what they do: gpreempt prints help, completion and manual from this table
+ * and starts gpreempt-vgpu, which parses with the same table.
+ */
 #include "vgpu/program/command.h"
 
 static const struct gp_option options[] = {
