@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The kernels are HIP source in this file, compiled at the start for the GPU that is there, so that
+ * the examples build without a HIP compiler.
+ */
 #include "example.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+/* Networks as lists of launches: the shapes are those of ResNet-50 and BERT-base, the weights are
+ * not there. */
 #include "networks.h"
 
 /* Stages of ResNet-50: blocks, pixels of the feature map, channels inside and outside a block. */
