@@ -49,6 +49,7 @@ class Lab:
         self.bin = pathlib.Path(build)
         self.fake = fake
         self.keeper = None
+        self.preload = f":{self.bin / 'fake/preload.so'}" if fake else ""  # to be put behind another one
         self.environment = dict(os.environ)
         if not (self.bin / "nvwork").exists():
             subprocess.run([HERE / "build", self.bin] + (["--fake"] if fake else []), check=True)
@@ -67,7 +68,7 @@ class Lab:
         """For programs that contain the control: on the stand-in they need its devices."""
         result = dict(self.environment, **(extra or {}))
         if self.fake:
-            result["LD_PRELOAD"] = str(self.bin / "fake/preload.so")
+            result["LD_PRELOAD"] = self.preload.lstrip(":")
         return result
 
     def spawn(self, *command, extra=None):
@@ -289,10 +290,21 @@ class Product:
 class Results:
     """The file of one experiment; written after each step, so that a run that is cut short counts."""
 
-    def __init__(self, path, name, lab):
+    def __init__(self, path, name, lab, goes_on=False):
+        """goes_on: with the steps of an earlier run in the same file."""
         self.path = pathlib.Path(path)
         self.data = {"experiment": name, "machine": lab.machine(), "xids_before": xids(),
                      "steps": {}}
+        if goes_on and self.path.exists():
+            earlier = json.loads(self.path.read_text())
+            if earlier["experiment"] != name:
+                raise SystemExit(f"{path} is of the experiment {earlier['experiment']}")
+            self.data["steps"] = earlier["steps"]
+            self.data["earlier"] = earlier.get("earlier", []) + [
+                {key: earlier.get(key) for key in ("machine", "xids_before", "xids_after")}]
+
+    def has(self, step):
+        return step in self.data["steps"]
 
     def add(self, step, data):
         self.data["steps"][step] = data
