@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,29 +16,21 @@
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
 
-#define OPEN_AGAIN_NS (5 * GP_NS_PER_S)
+/* ---- the end of operations ---- */
 
-/* ---- the library ---- */
-
-static void open_library(struct gp_daemon *daemon);
-
-static void library_time(struct gp_timer *timer)
+static void free_operation(struct gp_daemon_operation *operation)
 {
-	open_library(gp_container(timer, struct gp_daemon, library_timer));
-}
-
-static struct gp_daemon_client *client_of(struct gp_daemon *daemon,
-					  const struct gpreempt_target *target)
-{
-	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
-		if (client->target == target)
-			return client;
-	}
-	return NULL;
+	gp_list_remove(&operation->link);
+	free(operation);
 }
 
 static void end_operation(struct gp_daemon *daemon, struct gp_daemon_operation *operation)
 {
+	/* All its processes are away, which the core hears next, and nothing was done. */
+	if (!operation->sent && !operation->result && operation->withdrawn) {
+		free_operation(operation);
+		return;
+	}
 	daemon->stats.operations++;
 	/* The others are counted when the core says so, with the time-outs. */
 	if (operation->result < 0)
@@ -52,16 +43,17 @@ static void end_operation(struct gp_daemon *daemon, struct gp_daemon_operation *
 	if (operation->token)
 		gp_daemon_act_answer(daemon, operation->token, operation->job, operation->result,
 				     operation->cost_ns);
-	gp_list_remove(&operation->link);
-	free(operation);
+	free_operation(operation);
 }
 
-/* A process that ended meanwhile needs no stopping. */
+/* A process that ended meanwhile, or is away, needs no stopping. */
 static void end_part(struct gp_daemon *daemon, struct gp_daemon_operation *operation,
 		     struct gp_daemon_client *client, int result)
 {
 	struct gpreempt_latency latency = {.size = sizeof(latency)};
 
+	if (result < 0 && result != -ESRCH && client && gp_daemon_absent_excuses(client))
+		result = -ESRCH;
 	if (result < 0 && result != -ESRCH && !operation->result)
 		operation->result = result;
 	if (result >= 0 && client && client->target &&
@@ -78,7 +70,7 @@ static void end_part(struct gp_daemon *daemon, struct gp_daemon_operation *opera
 		end_operation(daemon, operation);
 }
 
-static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *event)
+void gp_daemon_act_done(struct gp_daemon *daemon, const struct gpreempt_event *event)
 {
 	for (size_t i = 0; i < daemon->ticket_count; i++) {
 		struct gp_daemon_ticket ticket = daemon->tickets[i];
@@ -91,144 +83,10 @@ static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *eve
 	}
 }
 
-/* A device is broken while any client reports it: a client that ends withdraws only its report. */
-static void note_broken(struct gp_daemon *daemon)
-{
-	for (u32 i = 0; i < daemon->device_count; i++)
-		daemon->devices[i].broken = false;
-	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
-		for (size_t i = 0; client->broken && i < client->queue_count; i++) {
-			u32 device = gp_daemon_host_device(daemon, client->queues[i].gpu_id);
-
-			if (device != GP_DAEMON_NONE)
-				daemon->devices[device].broken = true;
-		}
-	}
-	gp_daemon_host_configure(daemon);
-}
-
-static void breaker(struct gp_daemon *daemon, struct gp_daemon_client *client, bool broken)
-{
-	if (client->broken == broken)
-		return;
-	client->broken = broken;
-	gp_diag(daemon->diag, broken ? GP_ERROR : GP_NOTE,
-		broken ? _("preemption is disabled on the GPU of process %u after driver failures")
-		       : _("preemption is enabled again on the GPU of process %u"),
-		client->who.pid);
-	note_broken(daemon);
-}
-
-static void library_event(struct gp_daemon *daemon, const struct gpreempt_event *event)
-{
-	struct gp_daemon_client *client = client_of(daemon, event->target);
-
-	switch (event->kind) {
-	case GPREEMPT_EVENT_DONE:
-		if (!gp_daemon_share_done(client, event))
-			part_done(daemon, event);
-		break;
-	case GPREEMPT_EVENT_LEASE_LOST:
-		if (client && client->job && client->held) {
-			client->held = false;
-			gp_daemon_act_answer(daemon, 0, client->job->handle, 0, 0);
-		}
-		break;
-	case GPREEMPT_EVENT_BREAKER:
-		if (client)
-			breaker(daemon, client, event->result != 0);
-		break;
-	case GPREEMPT_EVENT_QUEUES:
-		if (client && client->attached)
-			gp_daemon_attach_queues(client);
-		break;
-	default:
-		/* Ends of processes, and queues of agents, are seen at their source. */
-		break;
-	}
-}
-
-void gp_daemon_act_collect(struct gp_daemon *daemon)
-{
-	struct gpreempt_event event;
-	bool lost = true;
-
-	/* Bounded, so that events cannot keep this thread here. */
-	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--) {
-		lost &= event.result == -ECONNRESET;
-		library_event(daemon, &event);
-	}
-	/* Woken without an event: the library reports no end of the holder while no call is under
-	 * way and no process is suspended. Sending a share twice is harmless. */
-	if (lost)
-		gp_daemon_share_lost(daemon);
-	gp_daemon_share_send(daemon);
-}
-
-static void library_ready(struct gp_watch *watch, u32 events)
-{
-	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, library_watch);
-
-	(void)events;
-	gp_daemon_act_collect(daemon);
-	gp_daemon_host_settle(daemon);
-}
-
-static void open_library(struct gp_daemon *daemon)
-{
-	int error;
-
-	if (daemon->library || daemon->config.mode != GP_MODE_ACT)
-		return;
-	error = gpreempt_open(&daemon->library);
-	if (!error) {
-		/* The loop owns what it watches; this one is the library's. */
-		int fd = dup(gpreempt_fd(daemon->library));
-
-		error = fd < 0 ? -errno
-			       : gp_loop_watch(&daemon->loop, &daemon->library_watch, fd,
-					       library_ready);
-		if (error) {
-			gpreempt_close(daemon->library);
-			daemon->library = NULL;
-		}
-	}
-	if (error) {
-		snprintf(daemon->problem, sizeof(daemon->problem), "%s", gpreempt_error(NULL));
-		gp_diag(daemon->diag, GP_WARNING, "cannot preempt jobs, retrying: %s",
-			*daemon->problem ? daemon->problem : strerror(-error));
-		gp_timer_set(&daemon->loop, &daemon->library_timer,
-			     gp_monotonic_ns() + OPEN_AGAIN_NS);
-		return;
-	}
-	daemon->problem[0] = 0;
-	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients)
-		gp_daemon_act_open(client);
-}
-
-void gp_daemon_act_start(struct gp_daemon *daemon)
-{
-	gp_timer_init(&daemon->library_timer, library_time);
-	open_library(daemon);
-}
-
-/* Closing the context lets go of every suspension. */
-void gp_daemon_act_stop(struct gp_daemon *daemon)
+void gp_daemon_act_cancel(struct gp_daemon *daemon)
 {
 	struct gp_list *link, *next;
 
-	gp_daemon_act_lift(daemon, false);
-	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
-	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
-		client->target = NULL;
-		client->held = client->broken = false;
-	}
-	/* The next holder, or this one in mode act again, says so if it still is. */
-	for (u32 i = 0; i < daemon->device_count; i++)
-		daemon->devices[i].broken = false;
-	gp_loop_unwatch(&daemon->loop, &daemon->library_watch);
-	gpreempt_close(daemon->library);
-	daemon->library = NULL;
 	daemon->ticket_count = 0;
 	gp_list_for_each_safe(link, next, &daemon->operations)
 	{
@@ -274,11 +132,11 @@ void gp_daemon_act_open(struct gp_daemon_client *client)
 		gp_daemon_host_respec(daemon, client->job);
 }
 
-void gp_daemon_act_close(struct gp_daemon_client *client)
+/* Calls under way end without it. */
+static void drop_calls(struct gp_daemon_client *client, bool away)
 {
 	struct gp_daemon *daemon = client->daemon;
 
-	/* Calls under way end without it. */
 	for (size_t i = 0; i < daemon->ticket_count;) {
 		struct gp_daemon_ticket ticket = daemon->tickets[i];
 
@@ -287,11 +145,23 @@ void gp_daemon_act_close(struct gp_daemon_client *client)
 			continue;
 		}
 		daemon->tickets[i] = daemon->tickets[--daemon->ticket_count];
+		if (away) {
+			ticket.operation->sent--;
+			ticket.operation->withdrawn = true;
+			client->away.asked |= ticket.operation->suspend;
+		}
 		end_part(daemon, ticket.operation, NULL, -ESRCH);
 	}
+}
+
+void gp_daemon_act_close(struct gp_daemon_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+
+	drop_calls(client, false);
 	if (client->broken) {
 		client->broken = false;
-		note_broken(daemon);
+		gp_daemon_library_broken(daemon);
 	}
 	gp_daemon_share_forget(client);
 	if (client->target)
@@ -403,13 +273,26 @@ static void operate(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		return;
 	}
 	gp_list_each (struct gp_daemon_client, client, job_link, &job->clients) {
+		bool ours = client->held || client->away.asked;
+
 		if (!operation->suspend)
-			client->held = false;
+			client->held = client->away.asked = false;
+		if (gp_daemon_absent_is(client)) {
+			/* It resumes when it is continued; its answer is not waited for. */
+			if (!operation->suspend && ours && client->target)
+				(void)!gpreempt_target_resume_async(client->target);
+			operation->withdrawn = true;
+			continue;
+		}
 		operation->pending++;
 		int sent = send_part(daemon, operation, client);
-		if (sent <= 0)
+		if (sent > 0)
+			operation->sent++;
+		else
 			end_part(daemon, operation, client, sent);
 	}
+	if (operation->pending > 1)
+		gp_daemon_absent_asked(daemon);
 	end_part(daemon, operation, NULL, 0);
 }
 
@@ -436,4 +319,31 @@ void gp_daemon_act_renew(struct gp_daemon *daemon)
 			gp_daemon_act_answer(daemon, 0, client->job->handle, 0, 0);
 		}
 	}
+}
+
+void gp_daemon_act_withdraw(struct gp_daemon_client *client)
+{
+	drop_calls(client, true);
+}
+
+/* The others of its job are suspended: it follows them, without an answer to the core. */
+void gp_daemon_act_rejoin(struct gp_daemon_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+	struct gp_daemon_job *job = client->job;
+	struct gp_sched_action action = {.kind = GP_SCHED_SUSPEND,
+					 .reason = {.id = job->suspend_reason}};
+	struct gp_daemon_operation *operation;
+
+	if (!job->wanted_held || client->held || !client->target ||
+	    daemon->config.mode != GP_MODE_ACT)
+		return;
+	operation = begin(daemon, job, &action);
+	if (!operation)
+		return;
+	int sent = send_part(daemon, operation, client);
+	if (sent > 0)
+		operation->sent++;
+	else
+		end_part(daemon, operation, client, sent);
 }

@@ -215,6 +215,7 @@ static int request(struct gp_daemon_client *client, const struct gp_wire_message
 		return -EPROTO;
 	memcpy(&it, message->body, sizeof(it));
 	client->open = it.open;
+	gp_daemon_account_request(client, &it);
 	if (client->job->strict)
 		gp_daemon_host_settle(daemon);
 	for (size_t i = 0; it.begin && i < client->queue_count; i++) {

@@ -105,6 +105,16 @@ static int work(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 		     sizeof(*out) + out->count * sizeof(out->works[0]));
 }
 
+static int accounts(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+		    const struct gp_proto_msg_daemon_ask *what)
+{
+	struct gp_proto_msg_accounts *out = (struct gp_proto_msg_accounts *)peer->daemon->answer;
+	u32 total = gp_daemon_account_list(peer->daemon, what->first, what->pid, out);
+
+	return reply(peer, ask, (int)total, out,
+		     sizeof(*out) + out->count * sizeof(out->accounts[0]));
+}
+
 static int stats(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
 	struct gp_proto_msg_stats *out = (struct gp_proto_msg_stats *)peer->daemon->answer;
@@ -225,6 +235,7 @@ static size_t body_size(u16 type)
 	case GP_MSG_DAEMON_JOBS:
 	case GP_MSG_DAEMON_DECISIONS:
 	case GP_MSG_DAEMON_WORK:
+	case GP_MSG_DAEMON_ACCOUNTS:
 		return sizeof(struct gp_proto_msg_daemon_ask);
 	case GP_MSG_DAEMON_SET:
 		return sizeof(struct gp_proto_msg_set);
@@ -249,7 +260,7 @@ int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_m
 		return hello(peer, message);
 	if (!peer->greeted)
 		return -EPROTO;
-	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_WORK)
+	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_ACCOUNTS)
 		return gp_wire_refuse(peer->watch.fd, &ask, -EOPNOTSUPP, GP_SAY_UNKNOWN_REQUEST);
 	if (!gp_wire_fits(message, body_size(ask.type), 0, 0))
 		return -EPROTO;
@@ -270,6 +281,8 @@ int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_m
 		return stats(peer, &ask);
 	case GP_MSG_DAEMON_WORK:
 		return work(peer, &ask, &body.ask);
+	case GP_MSG_DAEMON_ACCOUNTS:
+		return accounts(peer, &ask, &body.ask);
 	case GP_MSG_DAEMON_SET:
 		return set(peer, &ask, &body.set);
 	case GP_MSG_DAEMON_PIN:

@@ -34,7 +34,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	daemon->forced_mode = -1;
 	daemon->library_watch.fd = daemon->agents_watch.fd = -1;
 	daemon->listen_watch.fd = daemon->signal_watch.fd = daemon->metrics.watch.fd = -1;
-	daemon->directory_watch.fd = -1;
+	daemon->directory_watch.fd = daemon->group_watch.fd = -1;
 	gp_list_init(&daemon->jobs);
 	gp_list_init(&daemon->clients);
 	gp_list_init(&daemon->operations);
@@ -47,6 +47,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 		error = gp_daemon_record_init(&daemon->record, daemon->config.decisions);
 	if (!error) {
 		gp_daemon_attach_start(daemon);
+		gp_daemon_absent_start(daemon);
 		error = gp_daemon_host_init(daemon);
 	}
 	if (error)
@@ -217,10 +218,13 @@ void gp_daemon_free(struct gp_daemon *daemon)
 	}
 	gp_daemon_service_stop(daemon);
 	gp_loop_unwatch(&daemon->loop, &daemon->signal_watch);
+	gp_loop_unwatch(&daemon->loop, &daemon->group_watch);
 	gp_daemon_host_free(daemon);
 	free(daemon->tickets);
 	daemon->tickets = NULL;
 	gp_daemon_record_free(&daemon->record);
+	free(daemon->accounts.items);
+	daemon->accounts.items = NULL;
 	gp_loop_free(&daemon->loop);
 	gp_daemon_config_free(&daemon->config);
 }

@@ -6,7 +6,9 @@
  *
  *   agents.c   finds agents, talks to them            host.c     jobs and the core
  *   attach.c   processes without an agent             act.c      operations through the library
+ *   absent.c   processes that are stopped             library.c  the connection to the holder
  *   share.c    shares through the library             report.c   record, statistics, views
+ *   account.c  totals of jobs, current and ended
  *   strict.c   suspensions on GPUs that do not show work
  *   turns.c    jobs on them that run one at a time
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
@@ -19,8 +21,10 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "base/host/stopped.h"
 #include "base/loop.h"
 #include "daemon/config.h"
+#include "daemon/latency.h"
 #include "daemon/record.h"
 #include "daemon/who.h"
 #include "gpreempt.h"
@@ -75,6 +79,24 @@ struct gp_daemon_client_share {
 	u64 again_ns;  /* `due` waits until then; 0: it does not */
 };
 
+/* Why a process cannot use the GPU, though it may have work: absent.c. */
+struct gp_daemon_client_away {
+	struct gp_stopped_look look; /* the last one */
+	enum gp_stopped stopped;     /* by the host */
+	s32 hand;                    /* process that suspended it, not this one; -1: not visible */
+	int group;                   /* of its control group in the watch; 0: none */
+	bool counted;                /* in daemon->away_count */
+	bool asked;                  /* a suspend may take effect when it returns */
+};
+
+struct gp_daemon_job_away {
+	enum gp_proto_away by;
+	u32 pid;   /* GP_AWAY_HAND: of the process, 0: not known */
+	u64 since; /* GP_DAEMON_NEVER: is not away */
+	u64 hand_ns;
+	bool due, returning; /* due: to be decided again */
+};
+
 /* A process: known through its agent, or attached by rule. */
 struct gp_daemon_client {
 	struct gp_list link;     /* in the daemon */
@@ -100,6 +122,7 @@ struct gp_daemon_client {
 	u32 open_tries;
 	u64 open_again_ns; /* to try whether it can be preempted, which waits for the holder */
 	u32 open;          /* requests, as it said last, or its memory when it was last looked at */
+	struct gp_daemon_requests requests;
 	struct gp_daemon_client_queue *queues;
 	size_t queue_count, queue_capacity;
 	bool busy;
@@ -115,6 +138,7 @@ struct gp_daemon_client {
 	bool held;                      /* suspended for us, and the lease is ours to renew */
 	bool broken;                    /* the holder does not preempt on a GPU of it */
 	struct gp_daemon_client_share share;
+	struct gp_daemon_client_away away;
 	u64 next_open_ns; /* when to try again to get a target */
 };
 
@@ -133,8 +157,13 @@ struct gp_daemon_job {
 	enum gp_sched_pin pin; /* as the core has it */
 
 	bool wanted_held; /* the last action was SUSPEND */
+	struct gp_daemon_job_away away;
 	u64 suspend_reason, suspended_at;
 	u64 preempted, waited_ns;
+	u64 waited_until; /* waiting before that is counted */
+	u64 started_ns;
+	u32 pids[GP_DAEMON_PIDS]; /* the first processes that it had */
+	struct gp_daemon_latency requests, bursts;
 	u32 share[GP_SCHED_MAX_DEVICES]; /* relative; 0: none */
 };
 
@@ -144,7 +173,8 @@ struct gp_daemon_operation {
 	u64 token, reason, job_id;
 	u32 job; /* the core's handle */
 	bool suspend;
-	u32 pending;
+	u32 pending, sent; /* calls under way; sent to processes that are not away */
+	bool withdrawn;    /* not waited for: a process is away */
 	int result;
 	u64 cost_ns, started_ns;
 };
@@ -204,6 +234,13 @@ struct gp_daemon {
 	u32 job_count, attached_count, busy_count; /* clients, the last two */
 	bool strict; /* a job was strict: strict.c has something to look at */
 
+	struct gp_freezers freezers;
+	struct gp_watch group_watch; /* changes of control groups */
+	struct gp_timer absent_timer;
+	u64 absent_poll_ns; /* when every process with a claim is looked at again */
+	u32 away_count;     /* clients */
+	bool away_due;      /* a job is to be decided again */
+
 	struct gpreempt *library;
 	struct gp_watch library_watch;
 	struct gp_timer library_timer; /* try again to open it */
@@ -232,6 +269,7 @@ struct gp_daemon {
 	u64 watchdog_ns;
 
 	struct gp_daemon_record record;
+	struct gp_daemon_accounts accounts; /* jobs that ended */
 	struct gp_proto_msg_stats stats;
 	struct gp_daemon_metrics metrics;
 	struct gp_wire_message message; /* the last one received */
@@ -333,6 +371,30 @@ void gp_daemon_turns_find(struct gp_daemon *daemon, struct gp_daemon_turns *out)
 bool gp_daemon_turns_takes(const struct gp_daemon_turns *turns, const struct gp_daemon_job *job,
 			   u32 device);
 
+/* ---- absent.c ---- */
+
+void gp_daemon_absent_start(struct gp_daemon *daemon);
+void gp_daemon_absent_join(struct gp_daemon_client *client);
+void gp_daemon_absent_leave(struct gp_daemon_client *client);
+bool gp_daemon_absent_is(const struct gp_daemon_client *client);
+/* Its state changed: operations follow now, and the job is decided again with the next event. */
+void gp_daemon_absent_changed(struct gp_daemon_client *client);
+void gp_daemon_absent_due(struct gp_daemon_job *job, struct gp_daemon *daemon);
+/* The process's work changed. */
+void gp_daemon_absent_work(struct gp_daemon_client *client);
+/* Another process suspended it (its pid, or -1), or none does any more (0). */
+void gp_daemon_absent_hand(struct gp_daemon_client *client, s32 pid);
+/* Looks at a process whose operation failed: true if it is away, and the failure does not count. */
+bool gp_daemon_absent_excuses(struct gp_daemon_client *client);
+/* An operation is under way. */
+void gp_daemon_absent_asked(struct gp_daemon *daemon);
+/* The core's note about the job is written. */
+void gp_daemon_absent_noted(struct gp_daemon_job *job);
+/* True: the core got an event, and its actions must be carried out. */
+bool gp_daemon_absent_step(struct gp_daemon *daemon);
+/* Looks from now on, if there is something to look at. */
+void gp_daemon_absent_adapt(struct gp_daemon *daemon);
+
 /* ---- strict.c ---- */
 
 /* Reads open requests from the memory of the programs. */
@@ -340,10 +402,21 @@ void gp_daemon_strict_look(struct gp_daemon *daemon);
 /* True: the core got an event, and its actions must be carried out. */
 bool gp_daemon_strict_step(struct gp_daemon *daemon);
 
-/* ---- act.c ---- */
+/* ---- library.c ---- */
 
 void gp_daemon_act_start(struct gp_daemon *daemon);
 void gp_daemon_act_stop(struct gp_daemon *daemon);
+/* Takes the events of the library, then sends shares that waited for it. */
+void gp_daemon_act_collect(struct gp_daemon *daemon);
+/* Which GPUs are left alone because a client's driver failed there. */
+void gp_daemon_library_broken(struct gp_daemon *daemon);
+
+/* ---- act.c ---- */
+
+/* A call ended. */
+void gp_daemon_act_done(struct gp_daemon *daemon, const struct gpreempt_event *event);
+/* All operations end now. */
+void gp_daemon_act_cancel(struct gp_daemon *daemon);
 void gp_daemon_act_open(struct gp_daemon_client *client);
 void gp_daemon_act_close(struct gp_daemon_client *client);
 /* Carries out an action; its answer goes to `answers`, now or later. */
@@ -352,8 +425,10 @@ void gp_daemon_act_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
 			  const struct gp_sched_action *action);
 void gp_daemon_act_renew(struct gp_daemon *daemon);
-/* Takes the events of the library, then sends shares that waited for it. */
-void gp_daemon_act_collect(struct gp_daemon *daemon);
+/* Calls under way for a process that is away are not waited for; one that returns is suspended if
+ * its job is. */
+void gp_daemon_act_withdraw(struct gp_daemon_client *client);
+void gp_daemon_act_rejoin(struct gp_daemon_client *client);
 void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
 
 /* ---- share.c ---- */
@@ -393,6 +468,22 @@ void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats 
 /* Whether a line concerns a process, or the job it is in. */
 bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line,
 			       u32 pid);
+
+/* ---- account.c: jobs with their identity, current ones and those that ended ---- */
+
+/* A process belongs to the job now. */
+void gp_daemon_account_process(struct gp_daemon_job *job, u32 pid);
+/* A request began or ended. */
+void gp_daemon_account_request(struct gp_daemon_client *client,
+			       const struct gp_proto_msg_request *request);
+/* The job's place in the message: percentiles of its latency. */
+void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
+/* The job is about to end: its totals are kept. */
+void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job *job);
+/* Current jobs, then ended ones, latest first. Fills up to GP_DAEMON_ACCOUNTS; how many there are
+ * in all. */
+u32 gp_daemon_account_list(struct gp_daemon *daemon, u64 skip, u32 pid,
+			   struct gp_proto_msg_accounts *out);
 
 /* ---- metrics.c ---- */
 

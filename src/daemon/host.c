@@ -211,7 +211,7 @@ void gp_daemon_host_settle(struct gp_daemon *daemon)
 		while (gp_sched_take(daemon->sched, &action))
 			carry_out(daemon, &action);
 		if (!daemon->answer_count) {
-			if (!gp_daemon_strict_step(daemon))
+			if (!gp_daemon_absent_step(daemon) && !gp_daemon_strict_step(daemon))
 				break;
 			continue;
 		}
@@ -223,6 +223,7 @@ void gp_daemon_host_settle(struct gp_daemon *daemon)
 	daemon->settling = false;
 	measure_devices(daemon);
 	gp_daemon_attach_adapt(daemon);
+	gp_daemon_absent_adapt(daemon);
 }
 
 void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns)

@@ -79,6 +79,8 @@ static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *clie
 	if (!job)
 		return -ENOMEM;
 	job->id = ++daemon->last_job_id;
+	job->started_ns = gp_monotonic_ns();
+	job->away.since = GP_DAEMON_NEVER;
 	job->uid = client->who.uid;
 	snprintf(job->name, sizeof(job->name), "%s",
 		 *client->group ? client->group : client->who.name);
@@ -107,6 +109,7 @@ static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	u32 handle = job->handle;
 
 	job->strict = GP_STRICT_NO;
+	gp_daemon_account_end(daemon, job);
 	gp_sched_job_remove(daemon->sched, gp_monotonic_ns(), handle);
 	gp_daemon_host_settle(daemon);
 	gp_daemon_report_job(daemon, job, GP_DECISION_WENT);
@@ -137,10 +140,13 @@ int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *clien
 	}
 	client->job = job;
 	gp_list_add_tail(&job->clients, &client->job_link);
+	gp_daemon_account_process(job, client->who.pid);
 	gp_daemon_act_open(client);
 	gp_daemon_host_respec(daemon, job);
 	if (is_new)
 		gp_daemon_report_job(daemon, job, GP_DECISION_CAME);
+	gp_daemon_absent_join(client);
+	gp_daemon_absent_due(job, daemon);
 	return 0;
 }
 
@@ -148,6 +154,7 @@ void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *cli
 {
 	struct gp_daemon_job *job = client->job;
 
+	gp_daemon_absent_leave(client);
 	if (!job)
 		return;
 	if (client->job->clients.next == &client->job_link &&
@@ -202,9 +209,11 @@ static void note_burst(struct gp_daemon *daemon, struct gp_daemon_client *client
 		busy |= client->queues[i].work == GP_SCHED_BUSY;
 	if (busy && !client->busy)
 		client->busy_since = at_ns;
-	if (!busy && client->busy && at_ns > client->busy_since)
+	if (!busy && client->busy && at_ns > client->busy_since) {
 		gp_daemon_histogram_add(&daemon->stats.burst[client->job->spec.class],
 					at_ns - client->busy_since);
+		gp_daemon_latency_add(&client->job->bursts, at_ns - client->busy_since);
+	}
 	daemon->busy_count += (u32)busy - (u32)client->busy;
 	client->busy = busy;
 }
@@ -220,6 +229,7 @@ void gp_daemon_host_work(struct gp_daemon *daemon, struct gp_daemon_client *clie
 	/* A client's clock is believed only as far as it cannot be in the future. */
 	gp_daemon_report_work(daemon, client, queue, GP_MIN(at_ns, now));
 	note_burst(daemon, client, GP_MIN(at_ns, now));
+	gp_daemon_absent_work(client);
 	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_UNKNOWN);
 	gp_daemon_host_settle(daemon);
 }

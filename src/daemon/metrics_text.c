@@ -171,9 +171,9 @@ static bool is_seen(const struct gp_daemon_job *job)
 static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 		 const struct gp_proto_msg_stats *stats)
 {
-	static const char *const states[] = {"running",  "suspending", "suspended",
-					     "resuming", "idle",       "unknown"};
-	enum { IDLE = 4, UNKNOWN = 5, STATES = 6 };
+	static const char *const states[] = {"running", "suspending", "suspended", "resuming",
+					     "idle",    "unknown",    "stopped"};
+	enum { IDLE = 4, UNKNOWN = 5, STOPPED = 6, STATES = 7 };
 	u64 count[GP_DAEMON_CLASSES][STATES] = {0};
 
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
@@ -181,7 +181,9 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 
 		if (gp_sched_job_state(daemon->sched, job->handle, &state))
 			continue;
-		if (state.run == GP_SCHED_RUNNING && !is_seen(job))
+		if (job->away.by)
+			count[state.class][STOPPED]++;
+		else if (state.run == GP_SCHED_RUNNING && !is_seen(job))
 			count[state.class][UNKNOWN]++;
 		else if (state.run == GP_SCHED_RUNNING && !state.busy_queues)
 			count[state.class][IDLE]++;
@@ -190,7 +192,7 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	}
 	describe(out, "jobs", "gauge",
 		 "Jobs, by class and state; unknown: the job may run, but its GPU does not show "
-		 "whether it has work.");
+		 "whether it has work; stopped: by the host, or suspended by hand.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		for (u32 j = 0; j < STATES; j++)
 			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",

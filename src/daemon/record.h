@@ -9,7 +9,8 @@
 
 #include "proto/daemon.h"
 
-#define GP_WORK_PER_DECISION 8 /* lines of the second record for each of the first */
+#define GP_WORK_PER_DECISION 8    /* lines of the second record for each of the first */
+#define GP_DAEMON_ENDED      1000 /* jobs that ended and are still known */
 
 struct gp_daemon_record {
 	struct gp_proto_msg_decision *lines;
@@ -18,6 +19,12 @@ struct gp_daemon_record {
 	struct gp_proto_msg_work *works;
 	u32 work_room;
 	u64 next_work;
+};
+
+/* The last jobs that ended. */
+struct gp_daemon_accounts {
+	struct gp_proto_msg_account *items; /* a ring; NULL until the first job ends */
+	u64 count;                          /* of all that ended */
 };
 
 int gp_daemon_record_init(struct gp_daemon_record *record, u32 room);

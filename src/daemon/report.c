@@ -6,6 +6,7 @@
 
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
+#include "gpu/rings.h"
 
 _Static_assert((int)GP_SCHED_WHYS <= (int)GP_DAEMON_WHYS, "counts by reason fit");
 _Static_assert((int)GP_DECISION_NOTE == (int)GP_SCHED_NOTE, "kinds are the core's");
@@ -56,6 +57,24 @@ static void count_resume(struct gp_daemon *daemon, struct gp_daemon_job *job, u6
 		daemon->stats.beside_ns += held;
 }
 
+/* `other` has waited since its work came or, if that is later, since the job that makes room for it
+ * ran beside it. Several that make room at once, or one after the other, are one time of waiting.
+ */
+static void count_wait(struct gp_daemon *daemon, struct gp_daemon_job *other,
+		       const struct gp_sched_reason *reason)
+{
+	u64 waited = reason->waited_ns, start;
+
+	if (waited == GP_SCHED_UNKNOWN)
+		return;
+	if (reason->ran_ns != GP_SCHED_UNKNOWN)
+		waited = GP_MIN(waited, reason->ran_ns);
+	gp_daemon_histogram_add(&daemon->stats.waited, waited);
+	start = GP_MAX(reason->at_ns - GP_MIN(waited, reason->at_ns), other->waited_until);
+	other->waited_ns += reason->at_ns - GP_MIN(start, reason->at_ns);
+	other->waited_until = GP_MAX(other->waited_until, reason->at_ns);
+}
+
 static void count_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 			  const struct gp_sched_reason *reason)
 {
@@ -78,10 +97,9 @@ static void count_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		if (reason->cost_ns != GP_SCHED_UNKNOWN)
 			daemon->stats.would_cost_ns += reason->cost_ns;
 	}
-	if (preemption && reason->waited_ns != GP_SCHED_UNKNOWN) {
+	if (preemption) {
 		other->preempted++;
-		other->waited_ns += reason->waited_ns;
-		gp_daemon_histogram_add(&daemon->stats.waited, reason->waited_ns);
+		count_wait(daemon, other, reason);
 	}
 }
 
@@ -119,6 +137,12 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 	if (job) {
 		name_job(job, &line.job, &line.job_pid, line.job_name);
 		line.job_class = job->spec.class;
+	}
+	if (job && (reason->why == GP_SCHED_WHY_ABSENT || reason->why == GP_SCHED_WHY_PRESENT)) {
+		line.away = job->away.by;
+		line.away_by = job->away.pid;
+		if (reason->why == GP_SCHED_WHY_PRESENT)
+			gp_daemon_absent_noted(job);
 	}
 	if (other)
 		name_job(other, &line.other, &line.other_pid, line.other_name);
@@ -214,13 +238,38 @@ void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemo
 	snprintf(out->problem, sizeof(out->problem), "%s", daemon->problem);
 }
 
-/* Missing as soon as one queue's is. */
+/* What a queue has left is read now: no message says how it changes. */
+static void read_backlog(const struct gp_daemon_client *client, struct gp_gpu_ring *rings,
+			 size_t count)
+{
+	const struct gp_gpu_ops *kind = gp_gpu_kind(client->queues[0].gpu_id);
+
+	for (size_t i = 0; i < count; i++)
+		rings[i] = (struct gp_gpu_ring){.object = client->queues[i].object};
+	if (!kind || !kind->read_rings || kind->read_rings(client->who.pid, rings, count) < 0)
+		for (size_t i = 0; i < count; i++)
+			rings[i].known = false;
+}
+
+/* Missing as soon as one queue's is. A drained queue has none. */
 static u64 backlog_of(const struct gp_daemon_client *client, u64 sum)
 {
-	for (size_t i = 0; i < client->queue_count && sum != GP_DAEMON_UNKNOWN; i++) {
-		u64 backlog = client->queues[i].backlog;
+	struct gp_gpu_ring rings[GP_RINGS_MAX];
+	size_t count = GP_MIN(client->queue_count, (size_t)GP_RINGS_MAX);
+	bool read = false;
 
-		sum = backlog == GP_DAEMON_UNKNOWN ? backlog : sum + backlog;
+	for (size_t i = 0; i < client->queue_count && sum != GP_DAEMON_UNKNOWN; i++) {
+		const struct gp_daemon_client_queue *queue = &client->queues[i];
+
+		if (queue->work == GP_SCHED_DRAINED && gp_gpu_has(queue->gpu_id, GP_GPU_SEES_WORK))
+			continue;
+		if (!read)
+			read_backlog(client, rings, count);
+		read = true;
+		if (i >= count || !queue->object || !rings[i].known ||
+		    rings[i].write_index < rings[i].read_index)
+			return GP_DAEMON_UNKNOWN;
+		sum += rings[i].write_index - rings[i].read_index;
 	}
 	return sum;
 }
@@ -274,7 +323,17 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.suspend_ns = state.suspend_ns,
 		.resume_ns = state.resume_ns,
 		.burst_ns = state.burst_ns,
+		.started_ns = job->started_ns,
+		.ended_ns = GP_DAEMON_NEVER,
+		.away = job->away.by,
+		.away_by = job->away.pid,
+		.away_since = job->away.since,
 	};
+	/* Held is held, whoever holds it. */
+	out->held_ns += job->away.hand_ns;
+	if (job->away.by == GP_AWAY_HAND)
+		out->held_ns += gp_monotonic_ns() - GP_MIN(job->away.since, gp_monotonic_ns());
+	gp_daemon_account_latency(job, out);
 	if (job_at(daemon, state.held_for))
 		out->held_for = first_pid(job_at(daemon, state.held_for));
 	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {

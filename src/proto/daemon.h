@@ -20,7 +20,9 @@
 #define GP_DAEMON_NONE    0xffffffffu
 
 enum {
-	GP_DAEMON_JOBS = 128, /* records in one answer */
+	GP_DAEMON_JOBS = 112, /* records in one answer */
+	GP_DAEMON_ACCOUNTS = 48,
+	GP_DAEMON_PIDS = 8, /* processes that an account names */
 	GP_DAEMON_DEVICES = 64,
 	GP_DAEMON_DECISIONS = 128,
 	GP_DAEMON_WORKS = 512,
@@ -43,6 +45,8 @@ enum gp_proto_daemon_msg {
 	GP_MSG_DAEMON_RELOAD,    /* - -> -: reads the configuration again */
 	GP_MSG_DAEMON_WORK, /* gp_proto_msg_daemon_ask -> gp_proto_msg_works; status is their number
 			     */
+	GP_MSG_DAEMON_ACCOUNTS, /* gp_proto_msg_daemon_ask -> gp_proto_msg_accounts; status is the
+				   number in all */
 
 	GP_MSG_DAEMON_DECISION = 160, /* event: gp_proto_msg_decision */
 };
@@ -58,7 +62,7 @@ struct gp_proto_msg_daemon_status {
 };
 
 struct gp_proto_msg_daemon_ask {
-	u64 first; /* jobs: how many to skip; decisions: id of the first one wanted */
+	u64 first; /* jobs, accounts: how many to skip; decisions: id of the first one wanted */
 	u32 pid;   /* only what concerns this process; 0: everything */
 	u32 reserved;
 };
@@ -75,6 +79,15 @@ enum gp_proto_daemon_claim {
 	GP_CLAIM_HOLDS,
 	GP_CLAIM_NOT_LISTED, /* the driver does not list them */
 	GP_CLAIM_UNCHECKED,  /* the driver cannot be asked, and it is another user's program */
+};
+
+/* Why a job has no claim on a GPU although it may have work. */
+enum gp_proto_away {
+	GP_AWAY_NOT,
+	GP_AWAY_STOPPED, /* by a signal */
+	GP_AWAY_TRACED,  /* by a debugger */
+	GP_AWAY_FROZEN,  /* its control group is */
+	GP_AWAY_HAND,    /* suspended by another process than gpreemptd */
 };
 
 struct gp_proto_msg_job {
@@ -94,12 +107,31 @@ struct gp_proto_msg_job {
 	u64 waited_ns; /* in all, by its work before others were suspended for it */
 	u64 suspend_ns, resume_ns, burst_ns; /* estimates */
 	u64 backlog;                         /* packets not launched, or GP_DAEMON_UNKNOWN */
+	u64 started_ns, ended_ns;            /* ended_ns: GP_DAEMON_NEVER while it exists */
+	u32 away, away_by; /* enum gp_proto_away; pid of the process that suspended it, or 0 */
+	u64 away_since;    /* GP_DAEMON_NEVER: is not away */
+	u32 latency_of;    /* 1: announced requests; 0: bursts of work */
+	u32 reserved;
+	u64 latency_count, latency_p50_ns, latency_p99_ns; /* from arrival to completion */
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 };
 
 struct gp_proto_msg_jobs {
 	u32 count, reserved;
 	struct gp_proto_msg_job jobs[];
+};
+
+/* A job with its identity: a current one, or one of the last that ended. */
+struct gp_proto_msg_account {
+	struct gp_proto_msg_job job;
+	u32 pids[GP_DAEMON_PIDS]; /* processes that it had; 0: no more */
+	char user[GP_PROTO_NAME];
+	char cgroup[512]; /* of its first process; "": not known */
+};
+
+struct gp_proto_msg_accounts {
+	u32 count, reserved;
+	struct gp_proto_msg_account accounts[];
 };
 
 struct gp_proto_msg_device {
@@ -145,6 +177,7 @@ struct gp_proto_msg_decision {
 	u32 used_ppm, needs_ppm, limit_ppm;
 	s32 error;
 	u32 share, job_class;
+	u32 away, away_by; /* a job is away or back: enum gp_proto_away; pid of its holder, or 0 */
 	char job_name[GP_PROTO_NAME], other_name[GP_PROTO_NAME];
 };
 
@@ -212,6 +245,10 @@ _Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_jobs) +
 			       GP_DAEMON_JOBS * sizeof(struct gp_proto_msg_job) <=
 		       GP_PROTO_MAX,
 	       "jobs fit");
+_Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_accounts) +
+			       GP_DAEMON_ACCOUNTS * sizeof(struct gp_proto_msg_account) <=
+		       GP_PROTO_MAX,
+	       "accounts fit");
 _Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_decisions) +
 			       GP_DAEMON_DECISIONS * sizeof(struct gp_proto_msg_decision) <=
 		       GP_PROTO_MAX,

@@ -62,6 +62,8 @@ bool gp_cli_decision_is_routine(const struct gp_proto_msg_decision *line);
 const char *gp_cli_decision_kind_name(u32 kind);
 
 const char *gp_cli_class_name(u32 job_class);
+/* "stopped", "hand"; NULL of a job that is not away. */
+const char *gp_cli_away_name(u32 away);
 /*
  * A trace for ui.perfetto.dev: a group of tracks for each job, with one for what was decided and
  * one for each of its queues. "-" is standard output. With `follow` it goes on until a signal (INT,

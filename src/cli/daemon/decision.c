@@ -86,6 +86,46 @@ static void done_text(const struct gp_proto_msg_decision *line, const char *job,
 			 gp_duration_text(line->cost_ns).text);
 }
 
+const char *gp_cli_away_name(u32 away)
+{
+	static const char *const names[] = {NULL, "stopped", "traced", "frozen", "hand"};
+
+	return away < GP_ARRAY_SIZE(names) ? names[away] : NULL;
+}
+
+/* What the core calls absent, in the words of its cause. False: it is not about that. */
+static bool away_text(const struct gp_proto_msg_decision *line, const char *job, char *out,
+		      size_t size)
+{
+	if (line->kind != GP_DECISION_NOTE || line->why != GP_SCHED_WHY_ABSENT)
+		return false;
+	switch (line->away) {
+	case GP_AWAY_TRACED:
+		snprintf(out, size,
+			 _("%s is stopped by a debugger: it has no claim until it continues"), job);
+		return true;
+	case GP_AWAY_FROZEN:
+		snprintf(out, size,
+			 _("%s is stopped: its control group is frozen; it has no claim until it "
+			   "continues"),
+			 job);
+		return true;
+	case GP_AWAY_HAND:
+		if (line->away_by)
+			snprintf(out, size,
+				 _("%s is suspended by hand (pid %u): it has no claim until it is "
+				   "resumed"),
+				 job, line->away_by);
+		else
+			snprintf(out, size,
+				 _("%s is suspended by hand: it has no claim until it is resumed"),
+				 job);
+		return true;
+	default:
+		return false;
+	}
+}
+
 void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size)
 {
 	char job[128], other[128];
@@ -105,6 +145,8 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		snprintf(out, size, _("%s ended"), job);
 		break;
 	default:
+		if (away_text(line, job, out, size))
+			break;
 		reason_of(line, &reason);
 		gp_show_reason(&reason, job, other, out, size);
 	}
@@ -186,6 +228,7 @@ void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client
 	put_time(doc, "saves_ns", saves_of(line));
 	put_time(doc, "limit_ns", line->limit_ns);
 	gp_doc_fact(doc, "error", NULL, gp_v_json(json_integer(line->error)));
+	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(line->away)));
 	gp_doc_fact(doc, "text", NULL, gp_v_text(text));
 }
 

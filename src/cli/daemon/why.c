@@ -80,6 +80,40 @@ static int read_all(struct story *story)
 
 /* ---- the document ---- */
 
+static void add_away(struct gp_doc *doc, const struct story *story)
+{
+	const struct gp_proto_msg_job *job = &story->job;
+	struct gp_units_text away = gp_duration_text(story->status.now_ns -
+						     GP_MIN(job->away_since, story->status.now_ns));
+
+	switch (job->away) {
+	case GP_AWAY_HAND:
+		gp_doc_line(
+			doc,
+			"It has been suspended by hand for %s. It has no claim on the GPU until "
+			"it is resumed.",
+			away.text);
+		break;
+	case GP_AWAY_TRACED:
+		gp_doc_line(doc,
+			    "A debugger has stopped it for %s. It has no claim on the GPU until it "
+			    "continues.",
+			    away.text);
+		break;
+	case GP_AWAY_FROZEN:
+		gp_doc_line(doc,
+			    "It has been stopped for %s: its control group is frozen. It has no "
+			    "claim on the GPU until it continues.",
+			    away.text);
+		break;
+	default:
+		gp_doc_line(doc,
+			    "It has been stopped by a signal for %s. It has no claim on the GPU "
+			    "until it continues.",
+			    away.text);
+	}
+}
+
 static void add_held(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
@@ -87,7 +121,9 @@ static void add_held(struct gp_doc *doc, const struct story *story)
 	struct gp_units_text held = gp_duration_text(story->status.now_ns -
 						     GP_MIN(job->held_since, story->status.now_ns));
 
-	if (job->held_since == GP_DAEMON_NEVER)
+	if (job->away)
+		add_away(doc, story);
+	else if (job->held_since == GP_DAEMON_NEVER)
 		gp_doc_line(doc, "It may run now.");
 	else if (job->held_for != GP_DAEMON_NONE)
 		gp_doc_line(doc,
@@ -271,6 +307,7 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "known", NULL, gp_v_bool(job->id != 0));
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
 	gp_doc_fact(doc, "claim", NULL, gp_v_if(job->id, gp_v_text(claim_name(job->claim))));
+	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(job->away)));
 	gp_doc_open_list(doc, "decisions", NULL);
 	for (size_t i = 0; i < story->count; i++) {
 		gp_doc_open(doc, NULL, NULL);

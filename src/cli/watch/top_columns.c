@@ -40,7 +40,10 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 
 	if (driver && gp_inspect_driver_job_is_off(driver))
 		return _("stopped");
-	if ((observed || job->run == GP_DAEMON_RUNNING) && stopped_by(top, job))
+	if (job->away == GP_AWAY_HAND ||
+	    ((observed || job->run == GP_DAEMON_RUNNING) && stopped_by(top, job)))
+		return C_("state", "by hand");
+	if (job->away)
 		return _("stopped");
 	if (observed && job->held_since != GP_DAEMON_NEVER)
 		return _("would be held");
@@ -140,7 +143,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		top->from_driver ? gp_cli_top_driver_job(top, job) : NULL;
 	bool daemon = !top->from_driver, known = daemon || (driver && driver->known);
 	bool sees = gp_cli_top_sees_work(job->gpu_id), observed = !top->status.mode;
-	u32 by = stopped_by(top, job);
+	u32 by = job->away_by ? job->away_by : stopped_by(top, job);
 
 	gp_cli_put(row, "id", NULL, 0, gp_v_if(daemon, gp_v_count(job->id)));
 	gp_cli_put(row, "pid", "PID", RIGHT_AT(1, 7), gp_v_count(job->pid));
@@ -170,12 +173,21 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "held_for", NULL, 0,
 		   gp_v_if(job->held_for != GP_DAEMON_NONE, gp_v_count(job->held_for)));
 	gp_cli_put(row, "stopped_by", NULL, 0, gp_v_if(by, gp_v_count(by)));
+	gp_cli_put(row, "away", NULL, 0, gp_v_text(gp_cli_away_name(job->away)));
 	gp_cli_put(row, "held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), RIGHT_AT(9, 8),
 		   gp_v_ns(job->held_ns));
 	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8), gp_v_if(sees, gp_v_ns(job->ran_ns)));
 	gp_cli_put(row, "waited_ns", "WAITED", RIGHT_AT(7, 8),
 		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
 	gp_cli_put(row, "suspends", "TIMES", RIGHT_AT(10, 6), gp_v_count(job->suspends));
+	gp_cli_put(row, "latency_of", NULL, 0,
+		   gp_v_if(daemon && job->latency_count,
+			   gp_v_text(job->latency_of ? "requests" : "bursts")));
+	gp_cli_put(row, "latency_count", NULL, 0, gp_v_if(daemon, gp_v_count(job->latency_count)));
+	gp_cli_put(row, "latency_p50_ns", NULL, 0,
+		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p50_ns)));
+	gp_cli_put(row, "latency_p99_ns", NULL, 0,
+		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p99_ns)));
 	gp_cli_put(row, "preempted", NULL, 0, gp_v_if(daemon, gp_v_count(job->preempted)));
 	gp_cli_put(row, "declined", NULL, 0, gp_v_count(job->declined));
 	gp_cli_put(row, "failures", NULL, 0, gp_v_count(job->failures));

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Accounts: jobs with their identity, totals and latencies. Those of the last jobs that ended stay
+ * in a ring, so that a batch run can be asked about when it is over.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+
+void gp_daemon_account_process(struct gp_daemon_job *job, u32 pid)
+{
+	for (u32 i = 0; i < GP_DAEMON_PIDS; i++) {
+		if (!job->pids[i])
+			job->pids[i] = pid;
+		if (job->pids[i] == pid)
+			return;
+	}
+}
+
+void gp_daemon_account_request(struct gp_daemon_client *client,
+			       const struct gp_proto_msg_request *request)
+{
+	/* A client's clock is believed only as far as it cannot be in the future. */
+	u64 at = GP_MIN(request->now_ns, gp_monotonic_ns());
+	u64 took = gp_daemon_requests_note(&client->requests, request->begin, request->open, at);
+
+	if (took != UINT64_MAX)
+		gp_daemon_latency_add(&client->job->requests, took);
+}
+
+void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out)
+{
+	const struct gp_daemon_latency *latency =
+		job->requests.count ? &job->requests : &job->bursts;
+
+	out->latency_of = job->requests.count != 0;
+	out->latency_count = latency->count;
+	out->latency_p50_ns = gp_daemon_latency_at(latency, 500);
+	out->latency_p99_ns = gp_daemon_latency_at(latency, 990);
+}
+
+static void view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+		 struct gp_proto_msg_account *out)
+{
+	memset(out, 0, sizeof(*out));
+	gp_daemon_report_job_view(daemon, job, &out->job);
+	memcpy(out->pids, job->pids, sizeof(out->pids));
+	/* The first process may have ended before the others. */
+	if (out->pids[0])
+		out->job.pid = out->pids[0];
+	if (gp_list_empty(&job->clients))
+		return;
+	const struct gp_daemon_client *client =
+		gp_container(job->clients.next, struct gp_daemon_client, job_link);
+	snprintf(out->user, sizeof(out->user), "%s", client->who.user);
+	snprintf(out->cgroup, sizeof(out->cgroup), "%s", client->who.cgroup);
+}
+
+void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job *job)
+{
+	struct gp_daemon_accounts *accounts = &daemon->accounts;
+	struct gp_proto_msg_account *place;
+
+	if (!accounts->items)
+		accounts->items = calloc(GP_DAEMON_ENDED, sizeof(*accounts->items));
+	if (!accounts->items)
+		return;
+	place = &accounts->items[accounts->count++ % GP_DAEMON_ENDED];
+	view(daemon, job, place);
+	place->job.ended_ns = gp_monotonic_ns();
+	place->job.held_since = GP_DAEMON_NEVER;
+	place->job.held_for = GP_DAEMON_NONE;
+	place->job.backlog = GP_DAEMON_UNKNOWN;
+}
+
+static bool had(const u32 *pids, u32 pid)
+{
+	for (u32 i = 0; i < GP_DAEMON_PIDS; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+u32 gp_daemon_account_list(struct gp_daemon *daemon, u64 skip, u32 pid,
+			   struct gp_proto_msg_accounts *out)
+{
+	const struct gp_daemon_accounts *accounts = &daemon->accounts;
+	u64 kept = GP_MIN(accounts->count, (u64)GP_DAEMON_ENDED);
+	u32 total = 0;
+
+	*out = (struct gp_proto_msg_accounts){0};
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		if ((!pid || had(job->pids, pid)) && total++ >= skip &&
+		    out->count < GP_DAEMON_ACCOUNTS)
+			view(daemon, job, &out->accounts[out->count++]);
+	}
+	for (u64 i = 0; i < kept; i++) {
+		const struct gp_proto_msg_account *ended =
+			&accounts->items[(accounts->count - 1 - i) % GP_DAEMON_ENDED];
+
+		if ((!pid || had(ended->pids, pid)) && total++ >= skip &&
+		    out->count < GP_DAEMON_ACCOUNTS)
+			out->accounts[out->count++] = *ended;
+	}
+	return total;
+}
