@@ -145,6 +145,40 @@ class Claims(Daemon):
         self.assertIn(program.stdout.readline(), ("ok\n", "queue 0\n"))
 
 
+class Stopped(Daemon):
+    def stop_with_work(self, pid, name):
+        """A process that is stopped without work has no claim, and the daemon does not look at it."""
+        os.kill(pid, signal.SIGSTOP)
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline:
+            if self.jobs()[name]["away"] == "stopped":
+                return True
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGCONT)
+        return False
+
+    def test_a_stopped_server_leaves_the_gpu_to_the_trainer(self):
+        self.daemon(ACT)
+        self.program("offline", "offline_trainer", 1000)
+        self.program("online", "online_server", 1000)
+        self.held_again("offline_trainer")
+        pid = self.job("online_server")["pid"]
+        self.until(lambda: self.stop_with_work(pid, "online_server"), "it never stops with work")
+        trainer = self.until(lambda: not self.jobs()["offline_trainer"]["held"] and self.jobs()["offline_trainer"],
+                             "the trainer is held for a stopped server")
+        time.sleep(1)
+        now = self.jobs()
+        self.assertEqual(now["offline_trainer"]["suspends"], trainer["suspends"])
+        self.assertGreater(now["offline_trainer"]["ran_ns"], trainer["ran_ns"])
+        self.assertRegex(self.gpreempt("top", "--once").stdout, rf"(?m)^ *{pid} .* stopped ")
+        self.assertIn("stopped by a signal", self.gpreempt("why", str(pid)).stdout)
+        self.assertEqual(self.gpreempt("log").stdout.count("is stopped"), 1)
+        self.assertEqual(self.json("stats")["failures"], 0)
+        os.kill(pid, signal.SIGCONT)
+        self.until(lambda: not self.jobs()["online_server"]["away"], "it stays away")
+        self.held_again("offline_trainer")
+
+
 class Acting(Daemon):
     def test_a_trainer_makes_room_for_a_server_and_outlives_the_daemon(self):
         daemon = self.daemon(ACT)
@@ -185,8 +219,12 @@ class Acting(Daemon):
         self.until(lambda: '"suspended"' in keeper.stdout.readline(), "not suspended")
         self.assertIn(f"It is suspended by process {keeper.pid} (gpreempt)", self.gpreempt("why", pid).stdout)
         self.until(lambda: self.jobs()["offline_trainer"]["stopped_by"] == keeper.pid, "nobody is told of it")
-        self.until(lambda: re.search(rf"(?m)^ *{pid} .* stopped ", self.gpreempt("top", "--once").stdout),
-                   "it is not shown as stopped")
+        self.until(lambda: re.search(rf"(?m)^ *{pid} .* by hand ", self.gpreempt("top", "--once").stdout),
+                   "it is not shown as suspended by hand")
+        self.until(lambda: self.jobs()["offline_trainer"]["away"] == "hand", "it has a claim")
+        before = self.jobs()["offline_trainer"]
+        self.until(lambda: self.jobs()["offline_trainer"]["held_ns"] > before["held_ns"], "it is not held")
+        self.assertEqual(self.jobs()["offline_trainer"]["ran_ns"], before["ran_ns"])
         keeper.send_signal(signal.SIGINT)
         self.assertEqual(keeper.wait(LIMIT), 0)
         self.until(lambda: not self.jobs()["offline_trainer"]["stopped_by"], "still stopped by somebody")
