@@ -200,11 +200,18 @@ static int write_beside(const char *path, const void *data, size_t len)
 	return error;
 }
 
+bool gp_file_is_standard(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
 int gp_file_write_atomic(const char *path, const void *data, size_t len)
 {
 	char target[PATH_MAX];
 	struct stat info;
 
+	if (gp_file_is_standard(path))
+		return fflush(stdout) ? -EIO : gp_file_write_fd(STDOUT_FILENO, data, len);
 	if (stat(path, &info))
 		return write_beside(path, data, len);
 	if (S_ISDIR(info.st_mode))

@@ -46,9 +46,12 @@ bool gp_root_exists(const struct gp_root *root, const char *format, ...)
 /*
  * Writes to a temporary file in the same directory, syncs it and renames it over `path`. A
  * failure leaves whatever was there before and no temporary file. A device or pipe is written to
- * as it is; a symbolic link is followed.
+ * as it is; a symbolic link is followed; "-" is standard output.
  */
 int gp_file_write_atomic(const char *path, const void *data, size_t len);
+
+/* "-", in an option that names an output file. False of NULL. */
+bool gp_file_is_standard(const char *path);
 
 /* Writes all of it to an open file. */
 int gp_file_write_fd(int fd, const void *data, size_t len);

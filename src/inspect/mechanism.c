@@ -48,7 +48,8 @@ static bool has_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_judgeme
 			"device is supported");
 	else if (d->amd.count == 0)
 		gp_diag(&out->diag, GP_ERROR,
-			"KFD lists no GPU: none is supported, or the device cgroup hides them all");
+			"KFD lists no GPUs: none is supported, or the device cgroup hides all of "
+			"them");
 	else
 		return true;
 	return false;

@@ -69,7 +69,7 @@ static int open_target(struct gp_selftest_check *check)
 		nap(AGAIN_MS);
 	}
 	if (error == -EAGAIN)
-		return gp_selftest_fail(check, error, "not all of its queues were found");
+		return gp_selftest_fail(check, error, "some of its queues were not found");
 	return error ? gp_selftest_fail_call(check, "gpreempt_target_open", error) : 0;
 }
 

@@ -149,7 +149,7 @@ static int confirm(const struct request *request, const struct gp_gpu *gpu)
 		fflush(request->talk);
 		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 			return 0;
-		return gp_fail(request->diag, -ECANCELED, "nothing was done");
+		return gp_fail(request->diag, -ECANCELED, "cancelled; nothing was changed");
 	}
 	return gp_fail(
 		request->diag, -ECANCELED,

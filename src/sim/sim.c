@@ -158,7 +158,7 @@ static int run_faults(const struct request *request)
 		gp_sim_scenario_random(scenario, seed);
 		error = gp_sim_run(scenario, &options, request->diag, &result);
 		if (error) {
-			fprintf(stderr, _("%s: failed; to repeat: %s --replay %llu\n"),
+			fprintf(stderr, _("%s: failed; reproduce it with '%s --replay %llu'\n"),
 				"gpreempt sim", "gpreempt sim", (unsigned long long)seed);
 			break;
 		}
@@ -270,7 +270,9 @@ static int show(const struct request *request, const struct runs *runs)
 {
 	struct gp_doc *doc = gp_sim_doc(runs->rows, runs->count);
 	struct gp_buf page = {0};
-	int error = gp_show_print(doc, stdout, request->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	bool quiet = gp_file_is_standard(request->html) || gp_file_is_standard(request->perfetto);
+	int error = quiet ? gp_doc_error(doc)
+			  : gp_show_print(doc, stdout, request->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
 
 	if (!error && request->html) {
 		error = gp_doc_html(doc, &page);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What every command has: help, manual page, completion, translation, exit codes."""
+import json
 import os
 import shutil
 import subprocess
@@ -69,6 +70,35 @@ class EveryCommand(unittest.TestCase):
                                 (("find", "-Q", "7"), "gpreempt find: unknown option '-Q'")):
             done = gpreempt(*arguments)
             self.assertEqual((done.returncode, done.stderr.splitlines()[0]), (2, said))
+
+
+class StandardOutput(unittest.TestCase):
+    # A dash is standard output for every option that names an output file, and nothing else is printed there.
+    CNN, TRANSFORMER = fixture("demo", "case_a_cnn.log"), fixture("demo", "case_b_transformer.log")
+
+    def printed(self, *command):
+        with tempfile.TemporaryDirectory() as place:
+            done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((done.returncode, os.listdir(place)), (0, []), (command, done.stderr))
+        return done.stdout
+
+    def test_pages(self):
+        for command in (("compare", self.CNN, self.TRANSFORMER, "--html", "-"), ("analyze", self.CNN, "--html", "-"),
+                        ("sim", "fair", "--time", "20ms", "--html", "-")):
+            page = self.printed(GPREEMPT, *command)
+            self.assertTrue(page.startswith("<!") and page.rstrip().endswith("</html>"), (command, page[:80], page[-80:]))
+
+    def test_timelines(self):
+        for command in (("analyze", self.CNN, "--perfetto", "-"), ("sim", "fair", "--time", "20ms", "--perfetto", "-")):
+            json.loads(self.printed(GPREEMPT, *command))
+
+    def test_texts(self):
+        self.assertTrue(self.printed(GPREEMPT, "compare", self.CNN, self.TRANSFORMER, "--summary", "-").startswith("# "))
+        self.assertIn("[job", self.printed(GPREEMPT, "sim", "--from", self.CNN, "--kernel", "20us", "--output", "-"))
+        pid = json.loads(self.printed(GPREEMPT, "find", "--all", "--no-live", "--json", self.CNN))[0]["pid"]
+        text = self.printed(os.path.join(os.path.dirname(GPREEMPT), "queue_finder"), "--no-live", str(pid), self.CNN, "-o", "-")
+        compile(text, "queues", "exec")
+        self.assertIn("queues = [", text)
 
 
 class Completion(unittest.TestCase):

@@ -258,7 +258,7 @@ class Inside(Machine):
         for arguments, status in ((("--", "true"), 125), (("status",), 1)):
             done = self.vgpu(*arguments, env={"GPREEMPT_VGPU": gone})
             self.assertEqual(done.returncode, status)
-            self.assertIn(f"the machine in {gone} has ended", done.stderr)
+            self.assertIn(f"the machine in {gone} has stopped", done.stderr)
 
 
 class Access(Machine):

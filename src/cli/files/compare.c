@@ -19,6 +19,7 @@ static int set_option(void *ctx, int id, const char *value)
 
 	if (!gp_cli_report_option(&arguments->cli, id, value))
 		arguments->summary = value;
+	arguments->cli.quiet |= gp_file_is_standard(value);
 	return 0;
 }
 
@@ -79,7 +80,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 2)
-		return gp_usage_error(command, "%s", _("give two logs to compare"));
+		return gp_usage_error(command, "%s", _("specify two logs to compare"));
 	for (int i = 0; i < 2 && !error; i++) {
 		error = gp_trace_workload_init(&cases[i]);
 		if (!error)
@@ -94,7 +95,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{'s', "summary", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("also write the comparison as Markdown to FILE")},
+	 N_("also write the comparison as Markdown to FILE ('-': print\nonly the Markdown)")},
 	GP_REPORT_OPTIONS,
 	{0},
 };

@@ -27,9 +27,11 @@ bool gp_cli_report_option(struct gp_cli_report_cli *cli, int id, const char *val
 		return true;
 	case GP_OPT_REPORT_PERFETTO:
 		cli->perfetto = value;
+		cli->quiet |= gp_file_is_standard(value);
 		return true;
 	case GP_OPT_REPORT_HTML:
 		cli->html = value;
+		cli->quiet |= gp_file_is_standard(value);
 		return true;
 	}
 	return false;
@@ -68,7 +70,9 @@ int gp_cli_report_timeline(struct gp_cli_report_cli *cli)
 	if (!cli->perfetto)
 		return 0;
 	/* A device or a pipe is written to; only a file is replaced. */
-	if (stat(cli->perfetto, &info) == 0 && !S_ISREG(info.st_mode)) {
+	if (gp_file_is_standard(cli->perfetto)) {
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	} else if (stat(cli->perfetto, &info) == 0 && !S_ISREG(info.st_mode)) {
 		fd = open(cli->perfetto, O_WRONLY | O_CLOEXEC);
 	} else if (asprintf(&cli->temporary, "%s.XXXXXX", cli->perfetto) < 0) {
 		cli->temporary = NULL;
@@ -136,7 +140,7 @@ int gp_cli_report_print(struct gp_cli_report_cli *cli, const struct gp_doc *doc)
 			error = gp_cli_report_write(cli, cli->html, &text);
 		gp_buf_free(&text);
 	}
-	if (error)
+	if (error || cli->quiet)
 		return error;
 	return gp_show_print(doc, stdout,
 			     cli->json       ? GP_SHOW_JSON

@@ -17,26 +17,30 @@ enum gp_cli_report_option {
 	GP_OPT_REPORT_PERFETTO,
 };
 
-#define GP_REPORT_OPTIONS                                                                       \
-	{GP_OPT_REPORT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print JSON")}, \
-		{GP_OPT_REPORT_MARKDOWN, "markdown",          GP_NO_ARGUMENT, NULL,             \
-		 GP_COMPLETE_NONE,       N_("print Markdown")},                                 \
-	{                                                                                       \
-		GP_OPT_REPORT_HTML, "html", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,     \
-			N_("also write a self-contained HTML page to FILE")                     \
+#define GP_REPORT_OPTIONS                                                                         \
+	{GP_OPT_REPORT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print JSON")},   \
+		{GP_OPT_REPORT_MARKDOWN, "markdown",          GP_NO_ARGUMENT, NULL,               \
+		 GP_COMPLETE_NONE,       N_("print Markdown")},                                   \
+	{                                                                                         \
+		GP_OPT_REPORT_HTML, "html", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,       \
+			N_("also write a self-contained HTML page to FILE ('-': print\nonly the " \
+			   "page)")                                                               \
 	}
 
 /* Of the commands that have a timeline. */
 #define GP_REPORT_PERFETTO                                                                         \
 	{                                                                                          \
 		GP_OPT_REPORT_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE",                  \
-			GP_COMPLETE_FILE, N_("also write a timeline to FILE, for ui.perfetto.dev") \
+			GP_COMPLETE_FILE,                                                          \
+			N_("also write a timeline to FILE, for ui.perfetto.dev ('-':\nprint only " \
+			   "the timeline)")                                                        \
 	}
 
 struct gp_cli_report_cli {
 	const struct gp_command *command;
 	struct gp_command_diag sink;
 	bool json, markdown;
+	bool quiet; /* another output goes to standard output */
 	const char *html, *perfetto;
 	/* The timeline, while it is written. */
 	struct gp_trace_perfetto *timeline;

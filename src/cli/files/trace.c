@@ -317,7 +317,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		.argv = argv + first,
 		.container = arguments.container,
 		.log = log,
-		.quiet = arguments.cli.json || arguments.cli.markdown,
+		.quiet = arguments.cli.json || arguments.cli.markdown || arguments.cli.quiet,
 	};
 	started = start_trace(&arguments, &trace, &guardian);
 	gp_capture_clock_sample(&before);
@@ -329,7 +329,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	}
 	save_clocks(&arguments, &before);
 	error = report(&arguments, &trace);
-	if (!arguments.cli.json && !arguments.cli.markdown)
+	if (!arguments.cli.json && !arguments.cli.markdown && !arguments.cli.quiet)
 		printf(_("\nrecorded: %s\n"), arguments.directory);
 	return error ? EXIT_RECORDING : status;
 }

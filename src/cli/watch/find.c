@@ -191,7 +191,7 @@ static int write_python(const struct arguments *arguments,
 	if (error)
 		return gp_fail(diag, error, "cannot write %s: %s; choose another path with -o",
 			       path, strerror(-error));
-	if (!arguments->json)
+	if (!arguments->json && !gp_file_is_standard(path))
 		printf(_("\nPython configuration written: %s\n"), path);
 	return 0;
 }
@@ -211,8 +211,10 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found; no file written",
 				arguments.find.pid);
 	if (!error) {
-		error = arguments.json ? gp_cli_find_print_json(stdout, &result, false)
-				       : print_doc(gp_cli_queue_finder_doc(&result.processes[0]));
+		if (arguments.json)
+			error = gp_cli_find_print_json(stdout, &result, false);
+		else if (!gp_file_is_standard(arguments.output))
+			error = print_doc(gp_cli_queue_finder_doc(&result.processes[0]));
 		/* Output that cannot be written must not leave a file behind. */
 		if (!error && fflush(stdout))
 			error = -EIO;
@@ -234,7 +236,7 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 	{OPTION_NO_LIVE, "no-live", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("read only the logs (from another machine or run)")}, \
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
-	 N_("read sysfs, debugfs and /proc under DIR")}
+	 N_("read DIR/sys and DIR/proc instead of the live system")}
 /* clang-format on */
 
 static const struct gp_option find_options[] = {

@@ -60,7 +60,7 @@ enum gp_cli_kfd_option {
 	{GP_OPT_PARTIAL, "partial", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("show the intact blocks of a damaged file")}, \
 	{GP_OPT_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
-	 N_("read sys/ under DIR instead of /")}, \
+	 N_("read DIR/sys instead of the live system")}, \
 	{0}
 /* clang-format on */
 

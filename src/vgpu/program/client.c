@@ -98,7 +98,7 @@ int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag)
 
 	if (error == -ENOENT || error == -ECONNREFUSED) {
 		if (strncmp(name, GP_VGPU_PRIVATE, strlen(GP_VGPU_PRIVATE)) == 0)
-			return gp_fail(diag, -ENOENT, "the machine in %s has ended", directory);
+			return gp_fail(diag, -ENOENT, "the machine in %s has stopped", directory);
 		if (strcmp(name, GP_VGPU_DEFAULT) == 0)
 			return gp_fail(
 				diag, -ENOENT,

@@ -234,9 +234,9 @@ static void what_cannot_be_resolved_is_said(void **state)
 {
 	(void)state;
 	assert_resolves("nobody", 7, -ENOENT, 0, "no process found in container 'nobody'");
-	assert_resolves("trainer", 8, -ESRCH, 0, "no process 8 in container 'trainer'");
+	assert_resolves("trainer", 8, -ESRCH, 0, "process 8 does not exist in container 'trainer'");
 	assert_resolves("4600", 7, -ENOENT, 0, "process 4600 is not in a container");
-	assert_resolves(NULL, 77777, -ESRCH, 0, "no process 77777");
+	assert_resolves(NULL, 77777, -ESRCH, 0, "process 77777 does not exist");
 	assert_resolves("3f", 7, -EEXIST, 0, "'3f' is ambiguous: 2 containers");
 }
 

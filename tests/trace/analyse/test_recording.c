@@ -204,7 +204,8 @@ static void what_cannot_be_replayed_is_said(void **state)
 		{"hello\n", "x: unknown format (expected a rocprof file"},
 		{"{\"a\": 1}\n", "x: unknown format"},
 		{"", "x: unknown format"},
-		{HEADER "a,0,1,50,50,64,64,8,16,9000,1000\n", "x contains no kernels with times"},
+		{HEADER "a,0,1,50,50,64,64,8,16,9000,1000\n",
+		 "x contains no kernels with timestamps"},
 	};
 
 	(void)state;
