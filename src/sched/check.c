@@ -115,7 +115,7 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 
 	if (held != (j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_SUSPENDED))
 		return "a job is held and runs, or neither";
-	if (held && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now)
+	if (held && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
 		return "a job is held longer than max_suspend";
 	if (held && !j->held_by)
 		return "a job is held for no recorded reason";
@@ -172,7 +172,7 @@ static const char *check_members(const struct gp_sched *s, const struct gp_sched
 
 static const char *check_device(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	u32 members = 0, contenders = 0, switching = 0;
+	u32 members = 0, contenders = 0, switching = 0, storm = 0;
 	const struct gp_list *link;
 	u64 weights = 0, ppm = 0;
 
@@ -194,8 +194,9 @@ static const char *check_device(const struct gp_sched *s, const struct gp_sched_
 		const struct gp_sched_job *j = gp_sched_job(s, i);
 
 		switching += j && j->token && j->op_device == d->index;
+		storm += j && j->storms && j->op_device == d->index;
 	}
-	if (members != d->member_count || switching != d->switching ||
+	if (members != d->member_count || switching != d->switching || storm != d->storm ||
 	    contenders != d->contenders || weights != d->weights || ppm != d->admitted_ppm)
 		return "a device's sums do not add up";
 	if (ppm > d->config.utilisation_ppm)

@@ -63,6 +63,7 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 	enum gp_sched_why why = GP_SCHED_WHY_CLEAR;
 	struct gp_sched_job *j = gp_member_job(s, m);
 	struct gp_sched_action *action;
+	u64 waited;
 
 	if (!agreed(s, j, m)) {
 		/* The other device has it now, and asks again when it is ready. */
@@ -81,11 +82,43 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 		else if (why == GP_SCHED_WHY_AGED)
 			why = GP_SCHED_WHY_CLEAR;
 	}
+	waited = s->now - j->aged_since;
 	action = gp_sched_job_resume(s, j, why, shield, best);
+	if (why == GP_SCHED_WHY_AGED)
+		action->reason.limit_ns = waited;
 	action->device = m->device;
 	action->reason.device = m->device;
 	action->reason.policy = d->config.policy;
 	seen(s, &action->reason, m, best);
+}
+
+/*
+ * It stays: preemptions have cost it more than it got, or it has waited for so long, in parts, that
+ * it would be back before it is gone. False: neither.
+ */
+static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp_sched_member *m,
+			const struct gp_sched_member *best, u64 cost)
+{
+	struct gp_sched_job *j = gp_member_job(s, m);
+	u64 owed = d->policy->owes ? gp_sched_job_owed(s, j) : 0, soon = gp_later(s->now, cost);
+	struct gp_sched_action *note;
+
+	if (owed) {
+		note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_OWED, m->job, best->job,
+				     m->device);
+		note->reason.limit_ns = owed;
+		note->reason.ran_ns = j->gained_ns;
+		note->reason.cost_ns = j->lost_ns;
+		seen(s, &note->reason, m, best);
+		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_OWED, gp_sched_together(s->now, owed));
+		return true;
+	}
+	j->aged_since = gp_sched_job_aged(s, j, d->config.turn_ns);
+	if (j->aged_since == s->now || (gp_later(j->aged_since, j->spec.max_suspend_ns) > soon &&
+					d->policy->returns(s, best, m) > soon))
+		return false;
+	gp_sched_job_shield(s, j, GP_SCHED_SHIELD_TURN, gp_later(s->now, d->config.turn_ns));
+	return true;
 }
 
 static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_sched_member *m,
@@ -103,6 +136,8 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 		action->reason.limit_ns = saves;
 		j->declined++;
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_COST, gp_later(s->now, saves));
+	} else if (leave_alone(s, d, m, best, cost)) {
+		return;
 	} else {
 		action = gp_sched_job_suspend(s, j,
 					      in_turns(s, best, m)       ? GP_SCHED_WHY_TURN_OVER

@@ -107,6 +107,7 @@ static void contend(struct gp_sched *s, struct gp_sched_member *m, bool contends
 
 	if (m->contends == contends)
 		return;
+	gp_sched_job_tally(s, j);
 	m->contends = contends;
 	m->mark = s->now;
 	m->waits = false;

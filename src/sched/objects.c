@@ -81,6 +81,7 @@ int gp_sched_job_add(struct gp_sched *s, u64 now, const struct gp_sched_job_spec
 		return -ENOSPC;
 	j->used = true;
 	j->held_since = j->retry_at = GP_SCHED_NEVER;
+	j->tally_at = j->window_at = s->now;
 	j->held_device = j->op_device = GP_SCHED_NONE;
 	gp_list_init(&j->members);
 	gp_list_init(&j->processes);
@@ -162,7 +163,7 @@ int gp_sched_job_set(struct gp_sched *s, u64 now, u32 index, const struct gp_sch
 	}
 	gp_sched_job_place(s, j);
 	gp_sched_job_arm(s, j);
-	if (gp_job_held(j) && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now)
+	if (gp_job_held(j) && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
 		gp_sched_job_timer(s, j); /* the new bound is over already */
 	gp_sched_settle(s);
 	return error;

@@ -18,7 +18,7 @@ void gp_sched_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 	u64 at = GP_SCHED_NEVER;
 
 	if (gp_job_held(j))
-		at = gp_later(j->held_since, j->spec.max_suspend_ns);
+		at = gp_later(j->aged_since, j->spec.max_suspend_ns);
 	if (j->token)
 		at = GP_MIN(at, j->op_until);
 	at = GP_MIN(at, j->retry_at);
@@ -51,12 +51,18 @@ static void count_switching(struct gp_sched *s, u32 device, u32 by)
 
 static void set_token(struct gp_sched *s, struct gp_sched_job *j, u64 token)
 {
-	if (j->token)
+	if (j->token) {
 		count_switching(s, j->op_device, -1u);
+		if (j->storms)
+			gp_sched_storm_count(s, &s->device[j->op_device], -1u);
+	}
 	j->token = token;
 	j->op_device = j->held_device;
+	j->storms = j->token && !j->tries && j->op_device != GP_SCHED_NONE;
 	if (j->token)
 		count_switching(s, j->op_device, 1);
+	if (j->storms)
+		gp_sched_storm_count(s, &s->device[j->op_device], 1);
 }
 
 void gp_sched_job_forget(struct gp_sched *s, struct gp_sched_job *j)
@@ -93,10 +99,11 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 
 	GP_ASSERT(!gp_job_held(j));
 	account_all(s, j);
+	j->aged_since = member ? gp_sched_job_aged(s, j, s->device[device].config.turn_ns) : s->now;
 	action = gp_sched_emit(s, GP_SCHED_SUSPEND, why, gp_job_index(s, j),
 			       other ? other->job : GP_SCHED_NONE, device);
 	action->until_ns = gp_later(s->now, s->config.lease_ns);
-	j->held_device = device;
+	gp_sched_job_tally_on(s, j, device);
 	start_operation(s, j, action);
 	action->reason.shield = j->put_off_at == s->now ? j->put_off : GP_SCHED_SHIELD_NONE;
 	j->run = GP_SCHED_SUSPENDING;
@@ -156,6 +163,8 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 
 	GP_ASSERT(gp_job_held(j) && s->held);
 	account_all(s, j); /* nothing ran, but time went by */
+	gp_sched_job_tally(s, j);
+	j->denied_ns = s->now - j->aged_since;
 	s->held--;
 	j->held_ns += s->now - j->held_since;
 	j->held_since = GP_SCHED_NEVER;
@@ -193,6 +202,7 @@ struct gp_sched_action *gp_sched_job_resume(struct gp_sched *s, struct gp_sched_
 /* It runs: now its shield begins. */
 static void running(struct gp_sched *s, struct gp_sched_job *j)
 {
+	gp_sched_job_tally(s, j);
 	j->run = GP_SCHED_RUNNING;
 	j->resumed_at = s->now;
 	set_token(s, j, 0);
@@ -216,11 +226,12 @@ static void withdraw(struct gp_sched *s, struct gp_sched_job *j)
 	j->absent = true;
 	j->absent_since = s->now;
 	j->tries = 0;
-	j->shield_ns = 0;
+	j->shield_ns = j->denied_ns = 0;
 	s->stats.absent++;
 	gp_list_for_each (link, &j->members)
 		gp_sched_member_withdraw(s, gp_container(link, struct gp_sched_member, job_link));
 	running(s, j);
+	j->gained_ns = j->lost_ns = 0;
 }
 
 static void come_back(struct gp_sched *s, struct gp_sched_job *j)
@@ -378,7 +389,7 @@ void gp_sched_job_timer(struct gp_sched *s, struct gp_sched_job *j)
 {
 	if (j->token && j->op_until <= s->now) {
 		failed(s, j, GP_SCHED_WHY_TIMEOUT, -ETIME);
-	} else if (gp_job_held(j) && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now) {
+	} else if (gp_job_held(j) && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
 		if (j->pin == GP_SCHED_PIN_HOLD)
 			j->pin = GP_SCHED_PIN_NONE;
 		gp_sched_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)

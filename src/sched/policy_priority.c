@@ -24,7 +24,7 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 	if (!held || !step)
 		return below;
 	/* The moment at which it will have aged to the top, were there no bound. */
-	return below * step + gp_member_job(s, m)->held_since;
+	return below * step + gp_member_job(s, m)->aged_since;
 }
 
 static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
@@ -46,7 +46,7 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 		return gp_sched_turns_has(s, best) && m->turn < best->turn ? 0 : GP_SCHED_NEVER;
 	if (own >= theirs)
 		return 0;
-	return step ? gp_member_job(s, m)->held_since + (theirs - own) * step : GP_SCHED_NEVER;
+	return step ? gp_member_job(s, m)->aged_since + (theirs - own) * step : GP_SCHED_NEVER;
 }
 
 static void arrive(struct gp_sched *s, struct gp_sched_member *m)
@@ -79,6 +79,7 @@ const struct gp_sched_policy gp_sched_policy_priority = {
 	.name = "priority",
 	.declines = true,
 	.ahead = true,
+	.owes = true,
 	.suspends = GP_SCHED_WHY_INVERSION,
 	.resumes = GP_SCHED_WHY_AGED,
 	.key = key,

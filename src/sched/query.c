@@ -150,6 +150,7 @@ const char *gp_sched_why_name(enum gp_sched_why why)
 		[GP_SCHED_WHY_WITHDRAWN] = "withdrawn",
 		[GP_SCHED_WHY_RECOVER] = "recover",
 		[GP_SCHED_WHY_DECLINED] = "declined",
+		[GP_SCHED_WHY_OWED] = "owed",
 		[GP_SCHED_WHY_FAILED] = "failed",
 		[GP_SCHED_WHY_TIMEOUT] = "timeout",
 		[GP_SCHED_WHY_LEASE_LOST] = "lease_lost",
@@ -175,6 +176,7 @@ const char *gp_sched_shield_name(enum gp_sched_shield shield)
 		[GP_SCHED_SHIELD_NONE] = "none",     [GP_SCHED_SHIELD_MIN_RUN] = "min_run",
 		[GP_SCHED_SHIELD_TURN] = "turn",     [GP_SCHED_SHIELD_COST] = "cost",
 		[GP_SCHED_SHIELD_FAILED] = "failed", [GP_SCHED_SHIELD_PIN] = "pin",
+		[GP_SCHED_SHIELD_OWED] = "owed",
 	};
 
 	return (u32)shield < GP_ARRAY_SIZE(names) ? names[shield] : NULL;

@@ -15,11 +15,17 @@
  * - No job is held longer than its max_suspend (default 2 s); after that it runs for at least
  *   turn_ns before it can be held again. Those two together are the starvation bound. Under the
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
- *   at most (P - p) * age_step_ns.
+ *   at most (P - p) * age_step_ns. Both count what the job was denied before: only a run of turn_ns
+ *   makes up for it, and a shorter one for its part.
+ * - Preemptions never take more than half of what higher jobs leave (`priority`, over the last
+ *   seconds). A job that lost more to operations than it ran is not preempted before it has made
+ *   up for it (tally.c): over 5 s every job with work runs for at least half of the time in which
+ *   no higher job has work or operations are under way. Exceptions: a pin, and an absent job.
  * - No inversion (lower work running beside higher) lasts longer than the shield that allowed it:
  *   a resume that is under way (op_timeout_ns), min_run_ns after it, turn_ns after one by ageing or
- *   max_suspend, the cost estimate when a preemption is declined, back-off (at most 10 s) when the
- *   job's operations fail. The event that ends the shield has the SUSPEND among its actions.
+ *   max_suspend, the cost estimate when a preemption is declined, what it is owed (at most
+ *   1.25 * max_suspend), back-off (at most 10 s) when the job's operations fail. The event that
+ * ends the shield has the SUSPEND among its actions.
  * - A device with held work is left idle at most linger_ns (hysteresis), hint_ns (preempt-ahead) or
  *   unknown_ns (a queue that may or may not be drained).
  * - A preemption is declined when it costs more than it saves: the estimate of suspending and
@@ -35,6 +41,11 @@
  * taken: take them and call again. An event that names something that does not exist is -ENOENT. A
  * time earlier than the last one counts as the last one. Timers that are due happen before any
  * event, so that the promises hold by the time of the events even when the host is late.
+ *
+ * All actions of one event, up to the gp_sched_take() that answers false, are one batch: its
+ * SUSPENDs, or its RESUMEs, may go out in one call per process or per device where the mechanism
+ * has one. Shields that end at about the same time end together, so that batches are large. The
+ * answers are one per token all the same.
  *
  * Duties of the host
  * - Operations on one job are carried out in the order of their actions. Each is answered once with
@@ -152,9 +163,9 @@ enum gp_sched_why {
 	GP_SCHED_WHY_PINNED,    /* a user asked for it */
 	GP_SCHED_WHY_JOINED,    /* a queue came to a held job: suspend that one too */
 	/* RESUME */
-	GP_SCHED_WHY_CLEAR,       /* no job is before it any more */
-	GP_SCHED_WHY_AGED,        /* priority: it has waited itself up to `other` */
-	GP_SCHED_WHY_TURN,        /* fair, quantum: it is its turn */
+	GP_SCHED_WHY_CLEAR, /* no job is before it any more */
+	GP_SCHED_WHY_AGED,  /* priority: it waited itself up to `other` in limit_ns, in parts */
+	GP_SCHED_WHY_TURN,  /* fair, quantum: it is its turn */
 	GP_SCHED_WHY_MAX_SUSPEND, /* held for limit_ns */
 	GP_SCHED_WHY_IDLE,        /* it has no work left */
 	GP_SCHED_WHY_UNPINNED,
@@ -164,6 +175,7 @@ enum gp_sched_why {
 	GP_SCHED_WHY_RECOVER,   /* an operation failed: back to the safe side */
 	/* NOTE */
 	GP_SCHED_WHY_DECLINED,    /* preempting would cost cost_ns and save saves_ns */
+	GP_SCHED_WHY_OWED,        /* it ran for ran_ns, and preemptions cost it cost_ns */
 	GP_SCHED_WHY_FAILED,      /* an operation failed with `error`; left alone for limit_ns */
 	GP_SCHED_WHY_TIMEOUT,     /* an operation was not answered in limit_ns */
 	GP_SCHED_WHY_LEASE_LOST,  /* it runs though it was to be held */
@@ -189,6 +201,7 @@ enum gp_sched_shield {
 	GP_SCHED_SHIELD_COST,
 	GP_SCHED_SHIELD_FAILED,
 	GP_SCHED_SHIELD_PIN,
+	GP_SCHED_SHIELD_OWED,
 };
 
 /* Why, and what was seen. Fixed size; times that do not apply are 0, unknown ones UNKNOWN. */

@@ -30,6 +30,8 @@
 #define GP_SCHED_BACKOFF_NS  10000000ull  /* a failed suspend: left alone, doubled as well */
 #define GP_SCHED_HINT_TRUST  3            /* misses in a row after which hints do not act */
 #define GP_SCHED_EARLY       4            /* a burst below 1 / 4 of the usual may be a pause */
+#define GP_SCHED_STORM       8            /* operations at once count as so many at most */
+#define GP_SCHED_HALF_LIFE   30           /* 2^30 ns: gains and losses count half after that */
 #define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
 #define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
 
@@ -88,6 +90,7 @@ struct gp_sched_job {
 	u32 contending;      /* members */
 	u32 priority, weight;
 	u64 held_since; /* time of the SUSPEND; GP_SCHED_NEVER: not held */
+	u64 aged_since; /* the same less what it was denied before and has not made up for */
 	struct gp_list members, processes;
 	u64 shield_until, shield_ns, put_off_at;
 	struct gp_sched_job_spec spec;
@@ -95,12 +98,18 @@ struct gp_sched_job {
 	u32 held_device;
 	u64 token, op_at, op_until, retry_at;
 	u32 op_device; /* with a token: where it counts in `switching` */
+	bool storms;   /* and in `storm` */
 	u32 tries;     /* failures in a row */
 	u32 hint_misses;
 	u64 suspend_ns, resume_ns; /* 0: none yet */
 	u32 process_count, queue_count;
 	u64 held_ns, ran_ns, resumed_at;
 	u64 absent_since, absent_ns;
+	u64 denied_ns; /* when it was last let go: since aged_since */
+	/* Time with work in which it ran, and that preemptions took from it; the last seconds'. */
+	u64 gained_ns, lost_ns;
+	u64 tally_at, window_at;
+	u64 storm_ns, storm_weighted; /* of the device it was last held for, at tally_at */
 	u64 suspends, declined, failures;
 };
 
@@ -116,7 +125,9 @@ struct gp_sched_device {
 	bool changed;              /* by gp_sched_device_set(), not settled yet */
 	u64 weights;               /* of contending members */
 	u32 contenders;
-	u32 switching;       /* operations under way */
+	u32 switching;                          /* operations under way */
+	u32 storm;                              /* of these, of jobs whose last one did not fail */
+	u64 storm_ns, storm_weighted, storm_at; /* see tally.c */
 	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
 	u64 vfloor;          /* fair */
 	u64 turn;            /* quantum, turns: the last one given */
@@ -130,6 +141,7 @@ struct gp_sched_policy {
 	const char *name;
 	bool declines; /* preemptions are weighed against their cost */
 	bool ahead;    /* hints and lingering make sense */
+	bool owes;     /* a job that preemptions cost more than it gets is left alone */
 	bool clock;    /* reckons with device->clock */
 	enum gp_sched_why suspends, resumes;
 	/* Its place among the running or the held members. Less is first. */
@@ -312,6 +324,21 @@ void gp_sched_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
 /* The job goes: operations under way for it are forgotten. */
 void gp_sched_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
 void gp_sched_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
+
+/* tally.c */
+/* Brings what it gained and lost up to now: before its state or its work changes. */
+void gp_sched_job_tally(struct gp_sched *sched, struct gp_sched_job *job);
+/* It is suspended for that device, or GP_SCHED_NONE: losses count there from now on. */
+void gp_sched_job_tally_on(struct gp_sched *sched, struct gp_sched_job *job, u32 device);
+/* An operation begins (1) or ends (-1). */
+void gp_sched_storm_count(struct gp_sched *sched, struct gp_sched_device *device, u32 by);
+/* How long it must run until preemptions have cost it no more than it got; at most max_suspend. */
+u64 gp_sched_job_owed(struct gp_sched *sched, struct gp_sched_job *job);
+/* From when on its wait counts, were it suspended now. */
+u64 gp_sched_job_aged(const struct gp_sched *sched, const struct gp_sched_job *job, u64 turn_ns);
+/* After ns, rounded up by a quarter at most, so that what ends at about the same time ends at once.
+ */
+u64 gp_sched_together(u64 now, u64 ns);
 
 /* decide.c */
 void gp_sched_settle(struct gp_sched *sched);

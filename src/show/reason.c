@@ -104,6 +104,11 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s is not preempted for %s: preemption would cost %s, but the "
 				  "running work should finish in %s"),
 				w->job, w->other, w->cost.text, w->saves.text);
+	case GP_SCHED_WHY_OWED:
+		return snprintf(out, size,
+				_("%s is not preempted for %s: it ran for %s lately, and "
+				  "preemptions took %s; it runs for %s first"),
+				w->job, w->other, w->ran.text, w->cost.text, w->limit.text);
 	case GP_SCHED_WHY_FAILED:
 		return snprintf(out, size,
 				_("an operation on %s failed (error %d); the next attempt is in %s "

@@ -154,7 +154,7 @@ static void leases_are_renewed_while_held_and_never_after(void **state)
 	assert_int_equal(fake.renewals, renewals);
 	/* Nor before the next stop is confirmed. */
 	work(rig, high, true);
-	assert_int_equal(fake.suspends, 2);
+	rig_until(rig, fake.suspends == 2); /* first it runs for what the operations took */
 	gp_daemon_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, renewals);
 	rig_free(rig);

@@ -127,11 +127,12 @@ static void check_reason(struct run *run, const struct gp_sched_action *action)
 		break;
 	case GP_SCHED_WHY_AGED:
 		NEED(run, r->policy == GP_SCHED_PRIORITY && r->other_priority > r->job_priority);
-		NEED(run, r->waited_ns >= (r->other_priority - r->job_priority) *
-						  run->device[r->device].age_step_ns);
+		NEED(run, r->limit_ns >= (r->other_priority - r->job_priority) *
+						 run->device[r->device].age_step_ns);
+		NEED(run, r->limit_ns >= r->waited_ns);
 		break;
-	case GP_SCHED_WHY_MAX_SUSPEND:
-		NEED(run, r->waited_ns >= r->limit_ns);
+	case GP_SCHED_WHY_OWED:
+		NEED(run, r->limit_ns <= r->cost_ns - r->ran_ns && r->limit_ns);
 		break;
 	case GP_SCHED_WHY_DECLINED:
 		NEED(run, r->saves_ns < r->cost_ns);
@@ -261,6 +262,9 @@ static void check_shield(struct run *run, u32 index)
 	switch (j->shield) {
 	case GP_SCHED_SHIELD_FAILED:
 		NEED(run, until <= run->now + (GP_SCHED_BACKOFF_NS << GP_SCHED_RETRY_SHIFT));
+		break;
+	case GP_SCHED_SHIELD_OWED:
+		NEED(run, until <= run->now + j->spec.max_suspend_ns / 4 * 5 + 1);
 		break;
 	case GP_SCHED_SHIELD_COST:
 		NEED(run, until < run->now + GP_SCHED_SPAN_MAX);

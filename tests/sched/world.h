@@ -15,6 +15,7 @@
 #define S      1000000000ull
 #define ALWAYS GP_SCHED_NEVER
 #define LOG    65536
+#define TOKENS 256 /* operations under way */
 
 struct world {
 	struct gp_sched *sched;
@@ -22,9 +23,11 @@ struct world {
 	struct gp_sched_config config;
 	struct gp_sched_device_config device;
 	u64 now, takes;
+	bool serial; /* operations wait for each other */
+	u64 last_due;
 	struct gp_sched_action log[LOG];
 	u32 logged, looked;
-	u64 token[64], due[64];
+	u64 token[TOKENS], due[TOKENS];
 	u32 tokens;
 	u32 process[64], queue[64]; /* of job i, the first on device 0 */
 	u64 ran[64];                /* device time while busy and not held, by this host's view */
@@ -53,8 +56,9 @@ static inline void done(struct world *w, int result)
 		if (action.kind == GP_SCHED_RESUME)
 			w->held[action.job] = false;
 		if (action.token && w->takes != GP_SCHED_NEVER) {
-			assert_true(w->tokens < 64);
-			w->due[w->tokens] = w->now + w->takes;
+			assert_true(w->tokens < TOKENS);
+			w->last_due = (w->serial ? GP_MAX(w->now, w->last_due) : w->now) + w->takes;
+			w->due[w->tokens] = w->last_due;
 			w->token[w->tokens++] = action.token;
 		}
 	}
@@ -155,7 +159,7 @@ static inline void pass(struct world *w, u64 ns)
 
 	for (;;) {
 		u64 at = gp_sched_next(w->sched);
-		u32 which = 64;
+		u32 which = TOKENS;
 
 		for (u32 i = 0; i < w->tokens; i++)
 			if (w->due[i] <= at) {
@@ -165,7 +169,7 @@ static inline void pass(struct world *w, u64 ns)
 		if (at > until)
 			break;
 		run_for(w, GP_MAX(at, w->now));
-		if (which < 64) {
+		if (which < TOKENS) {
 			u64 token = w->token[which];
 			int result;
 

@@ -242,7 +242,7 @@ static void arrivals_do_not_depend_on_what_else_runs(void **state)
 	struct gp_buf text = {0};
 
 	(void)state;
-	gp_buf_printf(&text, "[run]\ntime = 1s\n[job server]\nclass = online\n"
+	gp_buf_printf(&text, "[run]\ntime = 3s\n[job server]\nclass = online\n"
 			     "arrival = poisson 20/s\nkernel = 100us\nstop = 800ms\n");
 	for (u32 i = 0; i < 400; i++)
 		gp_buf_printf(&text, "[job batch%u]\nclass = offline\nstart = %uus\nstop = 500ms\n",

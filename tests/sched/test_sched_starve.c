@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+/* Batch work gets through: what preemptions cost a job, and what it was denied before, counts. */
+#include "world.h"
+
+#define SERVERS 12
+#define BATCH   36
+
+static u32 count(struct world *w, enum gp_sched_action_kind kind, u32 job, enum gp_sched_why why)
+{
+	u32 found = 0;
+
+	for (u32 i = 0; i < w->logged; i++)
+		found += w->log[i].kind == kind && w->log[i].job == job &&
+			 w->log[i].reason.why == why;
+	return found;
+}
+
+/* 60 ms for each operation; the server is back as soon as the job runs. */
+static void a_resumed_job_gets_what_its_operations_cost(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *note;
+	u64 from;
+
+	(void)state;
+	w->takes = 60 * MS;
+	gets_work(w, low);
+	pass(w, MS);
+	gets_work(w, high);
+	pass(w, 61 * MS);
+	drains(w, high);
+	pass(w, 60 * MS);
+	runs(w, low);
+	from = w->now;
+	gets_work(w, high);
+	note = look(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_OWED);
+	assert_non_null(note);
+	assert_int_equal(note->reason.other, high);
+	assert_int_equal(note->reason.cost_ns, 120 * MS);
+	assert_int_equal(note->reason.ran_ns, MS);
+	assert_int_equal(note->reason.limit_ns, 119 * MS);
+	pass(w, 118 * MS);
+	is_not_held(w, low);
+	pass(w, 31 * MS); /* at most a quarter more */
+	note = look(w, GP_SCHED_SUSPEND, low, GP_SCHED_WHY_INVERSION);
+	assert_non_null(note);
+	assert_true(note->reason.at_ns - from >= 119 * MS);
+	assert_int_equal(note->reason.shield, GP_SCHED_SHIELD_OWED);
+	end(w);
+}
+
+/* Two are stopped and started one after the other: each loses the time of both, as often as
+ * operations are under way. One that runs while the other is started gains nothing yet. */
+static void stopping_many_costs_more_than_stopping_one(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), other = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *note;
+
+	(void)state;
+	w->takes = 10 * MS;
+	w->serial = true;
+	gets_work(w, low);
+	gets_work(w, other);
+	pass(w, MS);
+	gets_work(w, high);
+	pass(w, 30 * MS);
+	drains(w, high);
+	pass(w, 20 * MS);
+	gets_work(w, high);
+	note = look(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_OWED);
+	assert_non_null(note);
+	assert_int_equal(note->reason.cost_ns, 2 * (2 * 10 * MS + 10 * MS));
+	assert_int_equal(note->reason.ran_ns, MS);
+	end(w);
+}
+
+static void losses_are_forgotten_after_some_seconds(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	w->takes = 60 * MS;
+	gets_work(w, low);
+	gets_work(w, high);
+	pass(w, 61 * MS);
+	drains(w, high);
+	pass(w, 61 * MS);
+	drains(w, low);
+	pass(w, 10 * S);
+	gets_work_of(w, low, 10 * S);
+	pass(w, MS);
+	w->looked = w->logged;
+	gets_work(w, high);
+	is_suspended(w, low, GP_SCHED_WHY_INVERSION);
+	end(w);
+}
+
+/* One that has run for long is preempted again and again at once. */
+static void who_has_gained_is_preempted_at_once(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work(w, low);
+	for (u32 i = 0; i < 1000; i++) {
+		pass(w, 100 * US);
+		gets_work(w, high);
+		is_held(w, low);
+		pass(w, 100 * US);
+		drains(w, high);
+		pass(w, 10 * US);
+	}
+	assert_int_equal(count(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_OWED), 0);
+	end(w);
+}
+
+/* Held for 90 of 91 ms, never for long at a stretch: it ages all the same. */
+static void short_stretches_add_up_to_ageing(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *action, *suspended;
+	u32 rounds;
+
+	(void)state;
+	w->device.age_step_ns = MS;
+	reconfigure(w);
+	gets_work(w, low);
+	for (rounds = 0; rounds < 100; rounds++) {
+		gets_work(w, high);
+		pass(w, 90 * MS);
+		action = look(w, GP_SCHED_RESUME, low, GP_SCHED_WHY_AGED);
+		if (action)
+			break;
+		drains(w, high);
+		pass(w, 10 * US);
+	}
+	assert_true(rounds > 15 && rounds < 20); /* 1.5 s in all, less the bit that it ran */
+	assert_true(action->reason.limit_ns >= 1500 * MS && action->reason.waited_ns < 90 * MS);
+	/* And its turn is a whole one. */
+	w->looked = (u32)(action - w->log);
+	pass(w, 15 * MS);
+	suspended = look(w, GP_SCHED_SUSPEND, low, GP_SCHED_WHY_INVERSION);
+	assert_non_null(suspended);
+	assert_true(suspended->reason.at_ns - action->reason.at_ns >= 10 * MS);
+	end(w);
+}
+
+static void short_stretches_add_up_to_max_suspend(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	u32 rounds;
+
+	(void)state;
+	gets_work(w, low);
+	for (rounds = 0; rounds < 100; rounds++) {
+		gets_work(w, high);
+		pass(w, 90 * MS);
+		if (look(w, GP_SCHED_RESUME, low, GP_SCHED_WHY_MAX_SUSPEND))
+			break;
+		drains(w, high);
+		pass(w, 10 * US);
+	}
+	assert_true(rounds > 20 && rounds < 26); /* 2 s */
+	end(w);
+}
+
+/* A whole turn makes up for what was denied. */
+static void a_turn_ends_the_account(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work(w, low);
+	for (u32 i = 0; i < 100; i++) {
+		gets_work(w, high);
+		pass(w, 90 * MS);
+		drains(w, high);
+		pass(w, 11 * MS);
+	}
+	assert_int_equal(count(w, GP_SCHED_RESUME, low, GP_SCHED_WHY_MAX_SUSPEND), 0);
+	end(w);
+}
+
+static void answer(struct world *w, u32 job)
+{
+	u32 last = w->logged;
+
+	while (w->log[--last].job != job || !w->log[last].token)
+		assert_true(last);
+	done(w, gp_sched_operation(w->sched, w->now, w->log[last].token, 0, GP_SCHED_UNKNOWN));
+}
+
+/* Another job that never answers does not keep a healthy one from being preempted. */
+static void mute_jobs_are_not_a_loss_of_others(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), mute = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work(w, low);
+	gets_work(w, mute);
+	pass(w, S);
+	for (u32 i = 0; i < 200; i++) {
+		w->takes = GP_SCHED_NEVER;
+		gets_work(w, high);
+		is_held(w, low);
+		pass(w, 100 * US);
+		answer(w, low);
+		drains(w, high);
+		is_not_held(w, low);
+		pass(w, 100 * US);
+		answer(w, low);
+		pass(w, 9800 * US);
+	}
+	end(w);
+}
+
+/*
+ * 12 servers and 36 batch jobs, operations one after the other, 1 ms each: every batch job runs for
+ * at least half of the time that the servers leave, in each second after the first.
+ */
+static void a_crowd_of_batch_jobs_gets_through(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 server[SERVERS], batch[BATCH];
+	u64 ran[BATCH] = {0}, busy_until[SERVERS] = {0}, left = 0;
+
+	(void)state;
+	gp_sched_device_defaults(&w->device);
+	reconfigure(w);
+	w->takes = MS;
+	w->serial = true;
+	for (u32 i = 0; i < SERVERS; i++)
+		server[i] = job(w, 2000);
+	for (u32 i = 0; i < BATCH; i++) {
+		batch[i] = job(w, 500);
+		gets_work(w, batch[i]);
+	}
+	for (u32 tick = 0; tick < 12000; tick++) { /* half a millisecond each */
+		u32 i = tick / 16 % SERVERS;
+		bool idle = true;
+
+		if (tick % 16 == 0 && !w->busy[server[i]]) {
+			gets_work(w, server[i]);
+			busy_until[i] = w->now + MS;
+		}
+		for (u32 k = 0; k < SERVERS; k++) {
+			if (w->busy[server[k]] && busy_until[k] <= w->now)
+				drains(w, server[k]);
+			idle = idle && !w->busy[server[k]];
+		}
+		pass(w, MS / 2);
+		w->logged = w->looked = 0;
+		left += idle;
+		for (u32 k = 0; k < BATCH; k++)
+			ran[k] += run_of(w, batch[k]) == GP_SCHED_RUNNING;
+		if (tick % 2000 != 1999)
+			continue;
+		for (u32 k = 0; k < BATCH; k++) {
+			if (tick > 2000 && ran[k] * 2 < left)
+				fail_msg("second %u: job %u ran %llu of %llu", tick / 2000,
+					 batch[k], (unsigned long long)ran[k],
+					 (unsigned long long)left);
+			ran[k] = 0;
+		}
+		left = 0;
+	}
+	end(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_resumed_job_gets_what_its_operations_cost),
+		cmocka_unit_test(stopping_many_costs_more_than_stopping_one),
+		cmocka_unit_test(losses_are_forgotten_after_some_seconds),
+		cmocka_unit_test(who_has_gained_is_preempted_at_once),
+		cmocka_unit_test(short_stretches_add_up_to_ageing),
+		cmocka_unit_test(short_stretches_add_up_to_max_suspend),
+		cmocka_unit_test(a_turn_ends_the_account),
+		cmocka_unit_test(mute_jobs_are_not_a_loss_of_others),
+		cmocka_unit_test(a_crowd_of_batch_jobs_gets_through),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
