@@ -217,6 +217,8 @@ static int set_up(struct gp_sim *sim)
 	for (u32 i = 0; i < s->job_count; i++) {
 		if (sim->options->only_job != GP_SCHED_NONE && sim->options->only_job != i)
 			continue;
+		if (sim->options->only_online && s->jobs[i].spec.class != GP_SCHED_CLASS_ONLINE)
+			continue;
 		gp_sim_push(sim, s->jobs[i].start_ns, SIM_START, i);
 	}
 	if (s->faults.kill || s->faults.restart || s->faults.jump || s->faults.destroy ||

@@ -48,9 +48,10 @@ struct gp_sim_observer {
 };
 
 struct gp_sim_options {
-	u64 max_events; /* 0: no limit */
-	bool check;     /* invariants after every event (slow) */
-	u32 only_job;   /* run this job alone; GP_SCHED_NONE: all */
+	u64 max_events;   /* 0: no limit */
+	bool check;       /* invariants after every event (slow) */
+	u32 only_job;     /* run this job alone; GP_SCHED_NONE: all */
+	bool only_online; /* leave out jobs that are not of class online */
 	const struct gp_sim_observer *observer;
 };
 

@@ -21,7 +21,8 @@ static const u32 loads[] = {10, 50, 80}; /* per cent of the GPU */
 
 struct point {
 	u32 batch, servers, load;
-	u64 p99_ns, alone_ns;
+	u64 p99_ns;
+	struct gp_sim_alone alone;
 	u64 requests, suspends;
 	bool rotates; /* the servers and one batch job do not fit on the hardware at once */
 	struct gp_sim_verdict verdict;
@@ -65,7 +66,7 @@ static int run_point(const struct gp_sim_grid *grid, struct point *point, struct
 	int error = judge ? make_scenario(&s, grid, point, diag) : -ENOMEM;
 
 	if (!error) {
-		gp_sim_judge_begin(judge, &s, WARM_UP_NS);
+		gp_sim_judge_begin(judge, &s, WARM_UP_NS, &point->alone);
 		options.observer = &judge->observer;
 		error = gp_sim_run(&s, &options, diag, &result);
 	}
@@ -74,13 +75,23 @@ static int run_point(const struct gp_sim_grid *grid, struct point *point, struct
 		point->requests = judge->latency.count;
 		point->suspends = result.suspends;
 		point->rotates = point->servers + 1 > s.chip.model.vmids;
-		if (point->batch)
-			error = gp_sim_judge_end(judge, &result, &point->verdict);
+		error = gp_sim_judge_end(judge, &result, &point->verdict);
 		gp_sim_judge_free(judge);
 	}
 	gp_sim_result_free(&result);
 	gp_sim_scenario_free(&s);
 	free(judge);
+	return error;
+}
+
+static int run_alone(const struct gp_sim_grid *grid, struct point *point, struct gp_diag *diag)
+{
+	struct gp_sim_scenario s = {0};
+	int error = make_scenario(&s, grid, point, diag);
+
+	if (!error)
+		error = gp_sim_judge_alone(&s, WARM_UP_NS, diag, &point->alone);
+	gp_sim_scenario_free(&s);
 	return error;
 }
 
@@ -118,9 +129,10 @@ static void put_point(struct gp_doc *doc, const struct point *point)
 	gp_doc_cell(doc, gp_v_percent(point->load));
 	gp_doc_cell(doc, gp_v_count(point->requests));
 	gp_doc_cell(doc, gp_v_if(point->requests, gp_v_ns(point->p99_ns)));
-	gp_doc_cell(doc, gp_v_if(point->alone_ns, gp_v_ns(point->alone_ns)));
-	gp_sim_put_ratio(doc, point->alone_ns && point->requests,
-			 point->alone_ns ? (double)point->p99_ns / (double)point->alone_ns : 0);
+	gp_doc_cell(doc, gp_v_if(point->alone.p99_ns, gp_v_ns(point->alone.p99_ns)));
+	gp_sim_put_ratio(doc, point->alone.p99_ns && point->requests,
+			 point->alone.p99_ns ? (double)point->p99_ns / (double)point->alone.p99_ns
+					     : 0);
 	gp_doc_cell(doc, gp_v_percent(100 * (double)v->offline_ns / time));
 	gp_doc_cell(doc, gp_v_percent(100 * (double)v->oracle.offline_ns / time));
 	gp_sim_put_ratio(doc, true, v->ratio);
@@ -135,15 +147,11 @@ static int put_rows(struct gp_doc *doc, const struct gp_sim_grid *grid, struct g
 
 	for (size_t s = 0; s < GP_ARRAY_SIZE(servers); s++) {
 		for (size_t l = 0; l < GP_ARRAY_SIZE(loads); l++) {
-			struct point alone = {.servers = servers[s], .load = loads[l]};
+			struct point point = {.servers = servers[s], .load = loads[l]};
 
-			error = run_point(grid, &alone, diag);
+			error = run_alone(grid, &point, diag);
 			for (size_t b = 0; !error && b < GP_ARRAY_SIZE(batch_jobs); b++) {
-				struct point point = {.batch = batch_jobs[b],
-						      .servers = servers[s],
-						      .load = loads[l],
-						      .alone_ns = alone.p99_ns};
-
+				point.batch = batch_jobs[b];
 				error = run_point(grid, &point, diag);
 				if (!error)
 					put_point(doc, &point);

@@ -131,10 +131,9 @@ void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *acti
 	if (index == GP_SCHED_NONE)
 		return;
 	job = &sim->jobs[index];
-	if (job->count == SIM_OPERATIONS) {
-		gp_sim_break(sim, -ENOSPC, "too many operations are waiting for one job", index, 0);
-		return;
-	}
+	/* More than it can remember: the last decision counts, the one before is never answered. */
+	if (job->count == SIM_OPERATIONS)
+		job->count--;
 	operation = &job->operations[(job->first + job->count++) % SIM_OPERATIONS];
 	*operation = (struct gp_sim_run_operation){
 		.suspend = action->kind == GP_SCHED_SUSPEND,

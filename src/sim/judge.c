@@ -9,6 +9,9 @@
 #include "base/buf.h"
 #include "base/i18n.h"
 
+#define STRETCH_NONE 1000000u
+#define STRETCH_MAX  100000000u
+
 static bool is_online(const struct gp_sim_job *job)
 {
 	return job->spec.class == GP_SCHED_CLASS_ONLINE;
@@ -81,7 +84,7 @@ static void take_request(void *data, u32 index, u64 arrived, u64 done, u64 work)
 	}
 	judge->requests[judge->request_count++] = (struct gp_sim_oracle_request){
 		.arrived_ns = arrived - judge->from_ns,
-		.work_ns = work,
+		.work_ns = work * judge->stretch_ppm / STRETCH_NONE,
 		.due_ns = done - judge->from_ns,
 	};
 }
@@ -100,14 +103,62 @@ static void take_used(void *data, u32 job, u64 cu_ns)
 }
 
 void gp_sim_judge_begin(struct gp_sim_judge *judge, const struct gp_sim_scenario *scenario,
-			u64 from_ns)
+			u64 from_ns, const struct gp_sim_alone *alone)
 {
-	*judge = (struct gp_sim_judge){.scenario = scenario, .from_ns = from_ns};
+	*judge = (struct gp_sim_judge){.scenario = scenario,
+				       .from_ns = from_ns,
+				       .stretch_ppm = alone->stretch_ppm};
 	judge->observer = (struct gp_sim_observer){.request = take_request,
 						   .used = take_used,
 						   .used_from_ns = from_ns,
 						   .used_every_ns = GP_SIM_JUDGE_SAMPLE_NS,
 						   .data = judge};
+}
+
+/* Requests that have arrived and are not done count as done, so that it is rather too small. */
+static u32 stretch_of(const struct gp_sim_scenario *s, const struct gp_sim_result *result)
+{
+	u64 used = 0, work = 0;
+
+	for (u32 i = 0; i < s->job_count; i++) {
+		const struct gp_sim_job *job = &s->jobs[i];
+		u64 recorded = 0;
+
+		if (!is_online(job))
+			continue;
+		used += result->jobs[i].cu_ns / cus_of(s);
+		for (u32 w = 0; w < job->work_count; w++)
+			recorded += s->work[job->work_first + w].kernel_ns;
+		work += job->work_count ? recorded
+					: result->jobs[i].arrived * job->kernels * job->kernel_ns;
+	}
+	if (!work || used <= work)
+		return STRETCH_NONE;
+	return (u32)GP_MIN((double)used * STRETCH_NONE / (double)work, STRETCH_MAX);
+}
+
+int gp_sim_judge_alone(const struct gp_sim_scenario *scenario, u64 from_ns, struct gp_diag *diag,
+		       struct gp_sim_alone *out)
+{
+	struct gp_sim_judge *judge = calloc(1, sizeof(*judge));
+	struct gp_sim_options options = {.only_job = GP_SCHED_NONE, .only_online = true};
+	struct gp_sim_result result;
+	int error = judge ? 0 : -ENOMEM;
+
+	*out = (struct gp_sim_alone){.stretch_ppm = STRETCH_NONE};
+	if (error)
+		return error;
+	gp_sim_judge_begin(judge, scenario, from_ns, out);
+	options.observer = &judge->observer;
+	error = gp_sim_run(scenario, &options, diag, &result);
+	if (!error) {
+		out->p99_ns = gp_histogram_at(&judge->latency, 990);
+		out->stretch_ppm = stretch_of(scenario, &result);
+		gp_sim_result_free(&result);
+	}
+	gp_sim_judge_free(judge);
+	free(judge);
+	return error;
 }
 
 /* The CU time that a job used in the window that begins with that sample. */

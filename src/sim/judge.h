@@ -17,12 +17,21 @@ struct gp_sim_judge {
 	struct gp_sim_observer observer; /* hand this to gp_sim_run() */
 	const struct gp_sim_scenario *scenario;
 	u64 from_ns; /* requests and usage from here on count */
+	u32 stretch_ppm;
 	struct gp_histogram latency;
 	struct gp_sim_oracle_request *requests;
 	size_t request_count, request_room;
 	u64 *samples; /* CU time used so far: of every job, sample by sample */
 	size_t sample_count, sample_room;
 	int error;
+};
+
+/* The online jobs of a scenario without its batch jobs. */
+struct gp_sim_alone {
+	u64 p99_ns;
+	/* GPU time over the work of their kernels, in millionths: more than a million where several
+	 * servers run side by side and slow each other down. */
+	u32 stretch_ppm;
 };
 
 struct gp_sim_verdict {
@@ -41,8 +50,12 @@ struct gp_sim_verdict {
  * class online with open arrivals and of class offline that always have work, kernels that fill the
  * GPU. */
 int gp_sim_judge_can(const struct gp_sim_scenario *scenario, struct gp_diag *diag);
+/* Runs the online jobs alone; requests from from_ns on count for the latency. */
+int gp_sim_judge_alone(const struct gp_sim_scenario *scenario, u64 from_ns, struct gp_diag *diag,
+		       struct gp_sim_alone *out);
+/* The oracle takes each request to need the GPU as long as it does alone. */
 void gp_sim_judge_begin(struct gp_sim_judge *judge, const struct gp_sim_scenario *scenario,
-			u64 from_ns);
+			u64 from_ns, const struct gp_sim_alone *alone);
 /* After the run. 0 or -ENOMEM. */
 int gp_sim_judge_end(struct gp_sim_judge *judge, const struct gp_sim_result *result,
 		     struct gp_sim_verdict *out);

@@ -10,7 +10,9 @@
  * - A visit is a stretch in which the GPU belongs to requests. Each costs suspend_ns before it and
  *   resume_ns after it, in which the GPU does nothing, whatever the number of batch programs.
  * - A request takes work_ns from arrived_ns on and is done by due_ns. A judge takes the time at
- *   which the scheduler was done with it: the oracle may make no request later than that.
+ *   which the scheduler was done with it: the oracle may make no request later than that. As work
+ *   it takes what requests take without batch jobs: how servers share the GPU among themselves is
+ *   not judged.
  *
  * Why it is an upper bound
  * - A schedule leaves for batch work the whole time less the work of the requests, less the pauses

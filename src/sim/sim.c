@@ -227,14 +227,18 @@ static int run_judged(struct runs *runs, const struct request *request,
 		      const struct gp_sim_scenario *scenario)
 {
 	struct gp_sim_judge *judge = malloc(sizeof(*judge));
+	struct gp_sim_alone alone;
 	size_t index = runs->count;
 	int error = judge ? 0 : -ENOMEM;
 
 	if (error)
 		return error;
-	gp_sim_judge_begin(judge, scenario, 0);
-	error = run_one(runs, request, scenario, gp_sched_policy_name(scenario->device.policy),
-			GP_SCHED_NONE, &judge->observer);
+	error = gp_sim_judge_alone(scenario, 0, request->diag, &alone);
+	gp_sim_judge_begin(judge, scenario, 0, &alone);
+	if (!error)
+		error = run_one(runs, request, scenario,
+				gp_sched_policy_name(scenario->device.policy), GP_SCHED_NONE,
+				&judge->observer);
 	if (!error)
 		error = gp_sim_judge_end(judge, &runs->rows[index].result, &runs->verdicts[index]);
 	if (!error)

@@ -232,6 +232,7 @@ static struct gp_sim_verdict judge(const char *text, enum gp_sched_policy_id pol
 	struct gp_sim_judge *judge = malloc(sizeof(*judge));
 	struct gp_sim_options options = {.only_job = GP_SCHED_NONE};
 	struct test_diag diag = TEST_DIAG;
+	struct gp_sim_alone alone;
 	struct gp_sim_verdict verdict;
 	struct gp_sim_scenario s;
 
@@ -241,7 +242,8 @@ static struct gp_sim_verdict judge(const char *text, enum gp_sched_policy_id pol
 	    gp_sim_judge_can(&s, &diag.diag))
 		fail_msg("%s", gp_buf_str(&diag.text));
 	s.device.policy = policy;
-	gp_sim_judge_begin(judge, &s, 500000000);
+	assert_int_equal(gp_sim_judge_alone(&s, 500000000, &diag.diag, &alone), 0);
+	gp_sim_judge_begin(judge, &s, 500000000, &alone);
 	options.observer = &judge->observer;
 	if (gp_sim_run(&s, &options, &diag.diag, result))
 		fail_msg("%s", gp_buf_str(&diag.text));
@@ -287,6 +289,35 @@ static void no_policy_beats_the_oracle(void **state)
 	}
 }
 
+/* Requests slow each other down and not the batch job: that is not the scheduler's doing. */
+static void servers_that_slow_each_other_down_are_taken_as_they_are(void **state)
+{
+	static const char format[] =
+		"[run]\ntime = 4s\n[gpu]\njitter_permille = 0\ncontention_permille = %u\n"
+		"[job a]\nclass = online\narrival = poisson 100/s\nkernels = 4\nkernel = 500us\n"
+		"[job b]\nclass = online\narrival = poisson 100/s\nkernels = 4\nkernel = 500us\n"
+		"[job c]\nclass = offline\nkernel = 20ms\ndepth = 2\n";
+	u32 stretch[2];
+
+	(void)state;
+	for (u32 i = 0; i < 2; i++) {
+		char text[sizeof(format) + 16];
+		struct test_diag diag = TEST_DIAG;
+		struct gp_sim_scenario s;
+		struct gp_sim_alone alone;
+
+		snprintf(text, sizeof(text), format, i * 1000);
+		assert_int_equal(gp_sim_scenario_init(&s, &diag.diag), 0);
+		assert_int_equal(gp_sim_scenario_parse(&s, "s", text, strlen(text), &diag.diag), 0);
+		assert_int_equal(gp_sim_judge_alone(&s, 0, &diag.diag, &alone), 0);
+		assert_true(alone.p99_ns >= 2000000);
+		stretch[i] = alone.stretch_ppm;
+		gp_sim_scenario_free(&s);
+	}
+	assert_int_equal(stretch[0], 1000000);
+	assert_in_range(stretch[1], 1002000, 2000000);
+}
+
 static void a_job_that_gets_nothing_is_seen(void **state)
 {
 	/* The second batch job has no work in the last seconds: its share in some window is 0. */
@@ -315,6 +346,7 @@ int main(void)
 		cmocka_unit_test(small_cases_agree_with_trying_everything),
 		cmocka_unit_test(long_lists_lose_one_visit_per_part),
 		cmocka_unit_test(no_policy_beats_the_oracle),
+		cmocka_unit_test(servers_that_slow_each_other_down_are_taken_as_they_are),
 		cmocka_unit_test(a_job_that_gets_nothing_is_seen),
 	};
 
