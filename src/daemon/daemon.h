@@ -77,6 +77,9 @@ struct gp_daemon_client_share {
 	int ticket;    /* of the call under way; 0: none */
 	u32 tries;     /* that failed, of this one */
 	u64 again_ns;  /* `due` waits until then; 0: it does not */
+	u32 confirmed; /* the part that the last call set; 0: none, or another is under way */
+	u32 slice_us;  /* as the driver reported after that; 0: not known */
+	int error;     /* of the last call, while it is tried again */
 };
 
 /* Why a process cannot use the GPU, though it may have work: absent.c. */
@@ -445,6 +448,11 @@ void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget);
 void gp_daemon_share_send(struct gp_daemon *daemon);
 /* The end of a call; false if it did not set a share. */
 bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt_event *event);
+/* The process's queues changed, or its slices do not hold: asks for the share again, which says
+ * what the driver has. */
+void gp_daemon_share_renew(struct gp_daemon_client *client);
+/* The job's slices, as read back. */
+void gp_daemon_share_view(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
 /* The connection to the holder ended, and with it all shares. */
 void gp_daemon_share_lost(struct gp_daemon *daemon);
 /* The process's target is closed. */
@@ -454,6 +462,8 @@ void gp_daemon_share_forget(struct gp_daemon_client *client);
 
 void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action);
 void gp_daemon_report_done(struct gp_daemon *daemon, const struct gp_daemon_operation *operation);
+/* The process's time slice was set and read back, or could not be. */
+void gp_daemon_report_slice(struct gp_daemon *daemon, const struct gp_daemon_client *client);
 /* The queue's work has changed. */
 void gp_daemon_report_work(struct gp_daemon *daemon, const struct gp_daemon_client *client,
 			   const struct gp_daemon_client_queue *queue, u64 at_ns);

@@ -87,6 +87,8 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 	case GPREEMPT_EVENT_QUEUES:
 		if (client && client->attached)
 			gp_daemon_attach_queues(client);
+		if (client)
+			gp_daemon_share_renew(client);
 		break;
 	default:
 		/* Ends of processes, and queues of agents, are seen at their source. */

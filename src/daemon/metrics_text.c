@@ -168,6 +168,25 @@ static bool is_seen(const struct gp_daemon_job *job)
 	return true;
 }
 
+static void slices(struct gp_daemon *daemon, struct gp_buf *out)
+{
+	static const char *const states[] = {NULL, "confirmed", "requested", "failed"};
+	u64 count[GP_ARRAY_SIZE(states)] = {0};
+
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		struct gp_proto_msg_job view = {0};
+
+		gp_daemon_share_view(job, &view);
+		count[view.slice_state]++;
+	}
+	describe(
+		out, "time_slices", "gauge",
+		"Jobs with a hardware time slice, by state: confirmed (read back from the driver), "
+		"requested, failed (it is tried again).");
+	for (u32 i = GP_SLICE_CONFIRMED; i < GP_ARRAY_SIZE(states); i++)
+		labelled(out, "time_slices", "state", states[i], count[i]);
+}
+
 static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 		 const struct gp_proto_msg_stats *stats)
 {
@@ -198,6 +217,7 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",
 				      classes[i], states[j], (unsigned long long)count[i][j]);
 	}
+	slices(daemon, out);
 	number(out, "processes", "gauge", "Processes of all jobs.", stats->processes);
 	number(out, "queues", "gauge", "Queues of all jobs.", stats->queues);
 	number(out, "acting", "gauge", "1 in mode act, 0 in mode observe.",

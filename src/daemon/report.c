@@ -176,6 +176,25 @@ void gp_daemon_report_done(struct gp_daemon *daemon, const struct gp_daemon_oper
 	add_line(daemon, &line);
 }
 
+void gp_daemon_report_slice(struct gp_daemon *daemon, const struct gp_daemon_client *client)
+{
+	struct gp_proto_msg_decision line = {
+		.at_ns = gp_monotonic_ns(),
+		.kind = GP_DECISION_DONE,
+		.why = GP_DECISION_SHARE,
+		.slice_us = client->share.error ? 0 : client->share.slice_us,
+		.error = client->share.error,
+	};
+
+	if (!client->job)
+		return;
+	name_job(client->job, &line.job, &line.job_pid, line.job_name);
+	line.job_pid = client->who.pid;
+	line.job_priority = client->job->spec.priority;
+	line.job_class = client->job->spec.class;
+	add_line(daemon, &line);
+}
+
 void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			  enum gp_proto_decision_kind kind)
 {
@@ -343,6 +362,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		if (!out->gpu_id && client->queue_count)
 			out->gpu_id = client->queues[0].gpu_id;
 	}
+	gp_daemon_share_view(job, out);
 	memcpy(out->name, job->name, sizeof(out->name));
 	memcpy(out->group, job->group, sizeof(out->group));
 	memcpy(out->rule, job->rule, sizeof(out->rule));

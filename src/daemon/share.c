@@ -2,8 +2,11 @@
 /*
  * Shares: parts of a GPU that jobs use side by side, relative in the core and in thousandths in the
  * library. One call at a time is under way per process, and nothing waits for it; of the shares
- * wanted meanwhile the last is sent after it. A failed call is repeated a few times with growing
- * pauses. Shares end with the holder: they are sent to the next one.
+ * wanted meanwhile the last is sent after it. A failed call is repeated, first with growing pauses,
+ * then every five seconds. Shares end with the holder: they are sent to the next one.
+ *
+ * Where a share is a time slice the answer says which slice the driver has. Until it comes, or when
+ * the process has no queue yet, the slice is only requested.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,10 +14,12 @@
 
 #include "base/i18n.h"
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 
 enum { SHARE_TRIES = 5, WHOLE = 1000 };
 
 #define TRY_AGAIN_NS (20 * GP_NS_PER_MS)
+#define TRY_LATER_NS (5 * GP_NS_PER_S)
 /* How long the end of acting waits for all programs together. A stopped one does not answer; the
  * holder lifts what is left when the connection ends. */
 #define LIFT_NS GP_NS_PER_S
@@ -22,7 +27,7 @@ enum { SHARE_TRIES = 5, WHOLE = 1000 };
 /* Of a process that is gone, or by a mechanism that has no shares, nothing better is to be had. */
 static bool is_final(int error)
 {
-	return error == -EOPNOTSUPP || error == -ESRCH || error == -EINVAL || error == -EPERM;
+	return error == -EOPNOTSUPP || error == -ESRCH || error == -EINVAL;
 }
 
 /* Armed for the first that is to be tried again. */
@@ -44,17 +49,37 @@ static void failed(struct gp_daemon_client *client, u32 part, int error)
 	/* Something else is wanted by now. */
 	if (share->due)
 		return;
-	if (!is_final(error) && share->tries < SHARE_TRIES) {
+	if (!is_final(error)) {
+		bool later = share->tries >= SHARE_TRIES;
+
 		share->due = part;
-		share->again_ns = gp_monotonic_ns() + (TRY_AGAIN_NS << share->tries++);
-		return;
+		share->again_ns =
+			gp_monotonic_ns() + (later ? TRY_LATER_NS : TRY_AGAIN_NS << share->tries);
+		if (share->tries++ != SHARE_TRIES)
+			return;
+		share->error = error;
+		gp_daemon_report_slice(client->daemon, client);
+	} else {
+		/* It is not sent to a new holder either. */
+		share->sent = 0;
 	}
-	/* It is not sent to a new holder either. */
-	share->sent = 0;
 	if (error != -ESRCH)
 		gp_diag(client->daemon->diag, GP_WARNING,
 			"cannot set the GPU share of process %u (%s): %s", client->who.pid,
 			client->who.name, strerror(-error));
+}
+
+static void confirmed(struct gp_daemon_client *client, u32 slice_us)
+{
+	struct gp_daemon_client_share *share = &client->share;
+	bool changed = share->slice_us != slice_us || share->error;
+
+	share->tries = 0;
+	share->error = 0;
+	share->confirmed = share->sent;
+	share->slice_us = slice_us;
+	if (changed && slice_us)
+		gp_daemon_report_slice(client->daemon, client);
 }
 
 /* With too many calls under way it is sent after the next answer. */
@@ -75,6 +100,8 @@ static void send_share(struct gp_daemon_client *client)
 	if (ticket > 0) {
 		share->ticket = ticket;
 		share->sent = part;
+		if (share->confirmed != part)
+			share->confirmed = 0;
 	} else {
 		failed(client, part, ticket);
 	}
@@ -105,7 +132,7 @@ bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt
 	if (event->result < 0)
 		failed(client, client->share.sent, event->result);
 	else
-		client->share.tries = 0;
+		confirmed(client, (u32)event->result);
 	return true;
 }
 
@@ -118,6 +145,41 @@ void gp_daemon_share_lost(struct gp_daemon *daemon)
 			continue;
 		share->due = share->sent;
 		share->again_ns = gp_monotonic_ns() + TRY_AGAIN_NS;
+	}
+}
+
+void gp_daemon_share_renew(struct gp_daemon_client *client)
+{
+	struct gp_daemon_client_share *share = &client->share;
+
+	if (!share->sent || (share->due && !share->again_ns))
+		return;
+	/* Also one that failed and would be sent later. */
+	if (!share->due)
+		share->due = share->sent;
+	share->again_ns = 0;
+	send_share(client);
+	arm(client->daemon);
+}
+
+void gp_daemon_share_view(const struct gp_daemon_job *job, struct gp_proto_msg_job *out)
+{
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		const struct gp_daemon_client_share *share = &client->share;
+		u32 state = GP_SLICE_REQUESTED;
+
+		if (!client->queue_count || !client->target || !share->sent ||
+		    !gp_gpu_has(client->queues[0].gpu_id, GP_GPU_SLICES))
+			continue;
+		if (share->error)
+			state = GP_SLICE_FAILED;
+		else if (share->slice_us && share->confirmed == share->sent)
+			state = GP_SLICE_CONFIRMED;
+		if (state <= out->slice_state)
+			continue;
+		out->slice_state = state;
+		out->slice_us = state == GP_SLICE_CONFIRMED ? share->slice_us : 0;
+		out->slice_error = share->error;
 	}
 }
 

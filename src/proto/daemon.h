@@ -90,6 +90,13 @@ enum gp_proto_away {
 	GP_AWAY_HAND,    /* suspended by another process than gpreemptd */
 };
 
+enum gp_proto_slice { /* of the slowest of a job's processes */
+		      GP_SLICE_NONE,
+		      GP_SLICE_CONFIRMED, /* set and read back */
+		      GP_SLICE_REQUESTED,
+		      GP_SLICE_FAILED, /* it is tried again */
+};
+
 struct gp_proto_msg_job {
 	u64 id;       /* of this job in the daemon's life; never used again */
 	u32 uid, pid; /* pid: of its first process */
@@ -111,8 +118,10 @@ struct gp_proto_msg_job {
 	u32 away, away_by; /* enum gp_proto_away; pid of the process that suspended it, or 0 */
 	u64 away_since;    /* GP_DAEMON_NEVER: is not away */
 	u32 latency_of;    /* 1: announced requests; 0: bursts of work */
-	u32 reserved;
+	u32 slice_state;   /* enum gp_proto_slice */
 	u64 latency_count, latency_p50_ns, latency_p99_ns; /* from arrival to completion */
+	u32 slice_us;                                      /* confirmed: as the driver reports it */
+	s32 slice_error;                                   /* failed: -errno */
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 };
 
@@ -156,7 +165,8 @@ enum gp_proto_decision_kind { /* the first as enum gp_sched_action_kind */
 			      GP_DECISION_RENEW,
 			      GP_DECISION_TIMER,
 			      GP_DECISION_NOTE,
-			      GP_DECISION_DONE, /* an operation ended: cause, cost_ns, error */
+			      GP_DECISION_DONE, /* an operation ended: cause, cost_ns, error;
+						 * why: SUSPEND, RESUME or SHARE */
 			      GP_DECISION_CAME, /* a job came; gone */
 			      GP_DECISION_WENT,
 };
@@ -178,6 +188,8 @@ struct gp_proto_msg_decision {
 	s32 error;
 	u32 share, job_class;
 	u32 away, away_by; /* a job is away or back: enum gp_proto_away; pid of its holder, or 0 */
+	u32 slice_us;      /* DONE of a share: as the driver reports it; 0: none */
+	u32 reserved;
 	char job_name[GP_PROTO_NAME], other_name[GP_PROTO_NAME];
 };
 

@@ -152,8 +152,10 @@ static int say_note(const struct words *w, char *out, size_t size)
 				w->job, w->waited.text);
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
-			return snprintf(out, size,
-					_("%s gets time slices according to its priority"), w->job);
+			return snprintf(
+				out, size,
+				_("time slices according to its priority are requested for %s"),
+				w->job);
 		return snprintf(out, size, _("%s gets a share according to its weight"), w->job);
 	default:
 		return snprintf(out, size, "%s", gp_sched_why_name(r->why));

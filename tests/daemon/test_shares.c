@@ -55,7 +55,7 @@ static void shares_are_sent_one_at_a_time_and_the_last_wish_wins(void **state)
 	rig_free(rig);
 }
 
-static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
+static void a_share_that_fails_is_sent_again_more_and_more_rarely(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500);
@@ -71,7 +71,7 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 	rig_run(rig);
 	assert_int_equal(fake_target(low->pid)->share, 1000);
 	assert_false(gp_timer_armed(&rig->daemon->share_timer));
-	/* A program that never takes it: five times more, then it is said. */
+	/* A program that does not take it: five times more, then it is said, once. */
 	fake.shares = 0;
 	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 2);
 	for (int i = 1; i < 6; i++) {
@@ -80,7 +80,7 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 	}
 	fake_finish(-ETIME);
 	rig_until(rig, strstr(gp_buf_str(&rig->said.text), "cannot set the GPU share"));
-	assert_false(gp_timer_armed(&rig->daemon->share_timer));
+	assert_true(gp_timer_armed(&rig->daemon->share_timer));
 	assert_int_equal(fake.shares, 6);
 	/* Where there are none, it is not tried again. */
 	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 3);
@@ -88,6 +88,60 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 	fake_finish(-EOPNOTSUPP);
 	rig_until(rig, !fake_target(low->pid)->pending && fake.first == fake.last);
 	assert_false(gp_timer_armed(&rig->daemon->share_timer));
+	fake.wait = false;
+	rig_free(rig);
+}
+
+static struct gp_proto_msg_job slice_of(struct rig *rig, const struct agent *agent)
+{
+	struct gp_proto_msg_job view;
+
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, agent), &view);
+	return view;
+}
+
+static void a_slice_is_requested_until_the_driver_reports_it(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *one = agent_new(rig, 2, 500), *two;
+	u32 before;
+
+	(void)state;
+	one->gpu_id = GP_GPU_NVIDIA;
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)one->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)one->pid)->queue_count);
+	rig_run(rig);
+	before = lines(rig, one, GP_DECISION_DONE, GP_DECISION_SHARE);
+	fake.wait = true;
+	two = agent_new(rig, 1, 2000);
+	two->gpu_id = GP_GPU_NVIDIA;
+	rig_until(rig, fake_target(two->pid) && fake_target(two->pid)->pending &&
+			       fake_target(one->pid)->pending);
+	assert_int_equal(slice_of(rig, one).slice_state, GP_SLICE_REQUESTED);
+	assert_int_equal(slice_of(rig, one).slice_us, 0);
+	fake_finish(31);
+	rig_until(rig, slice_of(rig, one).slice_state == GP_SLICE_CONFIRMED &&
+			       slice_of(rig, two).slice_state == GP_SLICE_CONFIRMED);
+	assert_int_equal(slice_of(rig, one).slice_us, 31);
+	assert_int_equal(lines(rig, one, GP_DECISION_DONE, GP_DECISION_SHARE), before + 1);
+	/* The holder finds that it does not hold. */
+	fake.shares = 0;
+	fake_tell(GPREEMPT_EVENT_QUEUES, one->pid, 0);
+	rig_until(rig, fake.shares == 1);
+	for (int i = 1; i < 6; i++) {
+		fake_finish(-EIO);
+		rig_until(rig, fake.shares == i + 1);
+	}
+	fake_finish(-EIO);
+	rig_until(rig, slice_of(rig, one).slice_state == GP_SLICE_FAILED);
+	assert_int_equal(slice_of(rig, one).slice_error, -EIO);
+	assert_int_equal(lines(rig, one, GP_DECISION_DONE, GP_DECISION_SHARE), before + 2);
+	/* It is asked again, and answered with what there is. */
+	fake_tell(GPREEMPT_EVENT_QUEUES, one->pid, 0);
+	rig_until(rig, fake.shares == 7);
+	fake_finish(31);
+	rig_until(rig, slice_of(rig, one).slice_state == GP_SLICE_CONFIRMED);
+	assert_int_equal(lines(rig, one, GP_DECISION_DONE, GP_DECISION_SHARE), before + 3);
 	fake.wait = false;
 	rig_free(rig);
 }
@@ -226,7 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_share_is_not_waited_for),
 		cmocka_unit_test(shares_are_sent_one_at_a_time_and_the_last_wish_wins),
-		cmocka_unit_test(a_share_that_fails_is_sent_again_and_not_for_ever),
+		cmocka_unit_test(a_share_that_fails_is_sent_again_more_and_more_rarely),
+		cmocka_unit_test(a_slice_is_requested_until_the_driver_reports_it),
 		cmocka_unit_test(a_new_holder_is_told_the_shares),
 		cmocka_unit_test(a_share_that_was_refused_for_good_is_not_sent_again),
 		cmocka_unit_test(ending_waits_for_no_program),

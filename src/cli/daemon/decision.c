@@ -34,6 +34,12 @@ void gp_cli_decision_who(const char *name, u32 pid, char *out, size_t size)
 
 bool gp_cli_decision_is_routine(const struct gp_proto_msg_decision *line)
 {
+	/* Turns of batch jobs, several per second, are what is to be expected. */
+	if (line->policy == GP_SCHED_PRIORITY && line->kind <= GP_DECISION_RESUME &&
+	    (line->why == GP_SCHED_WHY_TURN || line->why == GP_SCHED_WHY_TURN_OVER))
+		return true;
+	if (line->kind == GP_DECISION_DONE && line->why == GP_DECISION_SHARE)
+		return false;
 	return line->kind >= GP_DECISION_DONE && !(line->kind == GP_DECISION_DONE && line->error);
 }
 
@@ -73,7 +79,13 @@ static void done_text(const struct gp_proto_msg_decision *line, const char *job,
 {
 	bool suspend = line->why == GP_DECISION_SUSPEND;
 
-	if (line->error)
+	if (line->why == GP_DECISION_SHARE && line->error)
+		snprintf(out, size, _("cannot set the time slice of %s, retrying: %s"), job,
+			 strerror(-line->error));
+	else if (line->why == GP_DECISION_SHARE)
+		snprintf(out, size, _("the driver reports a time slice of %s for %s"),
+			 gp_duration_text(line->slice_us * 1000ull).text, job);
+	else if (line->error)
 		snprintf(out, size,
 			 suspend ? _("suspending %s failed after %s: %s")
 				 : _("resuming %s failed after %s: %s"),
@@ -227,6 +239,7 @@ void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client
 	put_time(doc, "cost_ns", line->cost_ns);
 	put_time(doc, "saves_ns", saves_of(line));
 	put_time(doc, "limit_ns", line->limit_ns);
+	put_if(doc, "slice_us", line->slice_us, line->slice_us);
 	gp_doc_fact(doc, "error", NULL, gp_v_json(json_integer(line->error)));
 	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(line->away)));
 	gp_doc_fact(doc, "text", NULL, gp_v_text(text));

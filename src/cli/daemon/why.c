@@ -193,6 +193,25 @@ static const char *claim_name(u32 claim)
 					      : "unchecked";
 }
 
+static void add_slice(struct gp_doc *doc, const struct gp_proto_msg_job *job)
+{
+	switch (job->slice_state) {
+	case GP_SLICE_CONFIRMED:
+		gp_doc_line(doc, "The driver reports a time slice of %s for it.",
+			    gp_duration_text(job->slice_us * 1000ull).text);
+		break;
+	case GP_SLICE_REQUESTED:
+		gp_doc_line(doc, "A time slice is requested for it and not confirmed yet.");
+		break;
+	case GP_SLICE_FAILED:
+		gp_doc_line(doc, "Its time slice cannot be set: %s. gpreemptd keeps trying.",
+			    strerror(-job->slice_error));
+		break;
+	default:
+		break;
+	}
+}
+
 static void add_state(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
@@ -214,6 +233,7 @@ static void add_state(struct gp_doc *doc, const struct story *story)
 			    job_class, job->priority, processes, queues);
 		gp_doc_line(doc, "The hardware shares the GPU by time slices (nv-timeslice); it is "
 				 "unknown which jobs have work.");
+		add_slice(doc, job);
 	}
 	if (*job->rule)
 		gp_doc_line(doc, "The rule '%.*s' of the configuration applies to it.",

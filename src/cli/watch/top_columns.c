@@ -135,6 +135,32 @@ static const char *field(struct gp_cli_row *row, const char *text, size_t size)
 }
 
 /* The driver does not know what gpreemptd knows of its jobs, and the other way round. */
+static bool any_slices(const struct gp_cli_top_data *top)
+{
+	for (size_t i = 0; i < top->job_count; i++) {
+		if (top->jobs[i].slice_state)
+			return true;
+	}
+	return false;
+}
+
+/* What the driver has, not what was asked of it. */
+static struct gp_show_value slice_value(struct gp_cli_row *row, const struct gp_proto_msg_job *job)
+{
+	switch (job->slice_state) {
+	case GP_SLICE_CONFIRMED:
+		return gp_v_as(gp_v_text("confirmed"),
+			       gp_cli_text(row, "%s",
+					   gp_duration_text(job->slice_us * 1000ull).text));
+	case GP_SLICE_REQUESTED:
+		return gp_v_as(gp_v_text("requested"), _("requested"));
+	case GP_SLICE_FAILED:
+		return gp_v_as(gp_v_text("failed"), _("failed"));
+	default:
+		return gp_v_missing();
+	}
+}
+
 void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 			const struct gp_proto_msg_job *job)
 {
@@ -156,7 +182,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "busy_queues", NULL, 0, gp_v_if(sees, gp_v_count(job->busy_queues)));
 	gp_cli_put(row, "priority", "PRIO", RIGHT_AT(3, 5), gp_v_count(job->priority));
 	gp_cli_put(row, "weight", NULL, 0, gp_v_if(daemon, gp_v_count(job->weight)));
-	gp_cli_put(row, "name", "NAME", AT(11, 0),
+	gp_cli_put(row, "name", "NAME", AT(12, 0),
 		   gp_v_if(known, gp_v_text(field(row, job->name, sizeof(job->name)))));
 	gp_cli_put(row, "group", NULL, 0,
 		   gp_v_text_or_missing(field(row, job->group, sizeof(job->group))));
@@ -193,6 +219,10 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "failures", NULL, 0, gp_v_count(job->failures));
 	gp_cli_put(row, "backlog", "BACKLOG", RIGHT_AT(6, 8) | GP_CLI_WIDE,
 		   gp_v_if(job->backlog != GP_DAEMON_UNKNOWN, gp_v_count(job->backlog)));
+	gp_cli_put(row, "slice", any_slices(top) ? "SLICE" : NULL, RIGHT_AT(11, 10) | GP_CLI_WIDE,
+		   slice_value(row, job));
+	gp_cli_put(row, "slice_us", NULL, 0,
+		   gp_v_if(job->slice_state == GP_SLICE_CONFIRMED, gp_v_count(job->slice_us)));
 	gp_cli_put(row, "queue_list", NULL, 0,
 		   driver && row->part == GP_CLI_JSON ? queue_list(driver) : gp_v_missing());
 }

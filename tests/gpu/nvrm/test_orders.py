@@ -56,6 +56,38 @@ class Orders(DaemonStage):
         self.assertEqual(program.ask("slice"), "ok 0")
         self.slices_are(OFFLINE_US, ONLINE_US, OFFLINE_US)
 
+    def job(self, program):
+        return next((job for job in self.jobs() if job["pid"] == program.process.pid), {})
+
+    def reported(self, program):
+        return tuple(self.job(program).get(key) for key in ("slice", "slice_us"))
+
+    def test_what_is_reported_is_what_the_driver_has(self):
+        self.start_daemon()
+        server = self.program("--class", "online")
+        self.until(lambda: self.reported(server) == ("confirmed", DEFAULT_US), "not what it has alone")
+        trainer = self.program("--class", "offline")
+        self.until(lambda: self.reported(trainer) == ("confirmed", OFFLINE_US), "not confirmed")
+        self.until(lambda: self.reported(server) == ("confirmed", ONLINE_US), "not confirmed")
+        self.assertRegex(self.gpreempt("top", "--once").stdout, "(?m)offline .* 31 us +fake_target$")
+        self.assertIn("The driver reports a time slice of 31 us", self.gpreempt("why", str(trainer.process.pid)).stdout)
+        self.assertRegex(self.gpreempt("log").stdout, "the driver reports a time slice of 31 us for fake_target")
+
+    def test_a_slice_that_the_driver_loses_is_not_reported_as_set(self):
+        self.start_daemon()
+        self.program("--class", "online")
+        self.until(lambda: len(self.jobs()) == 1, "it is no job")
+        self.keeper.ask("lose1000000")
+        trainer = self.program("--class", "offline")
+        self.until(lambda: self.reported(trainer) == ("failed", None), "a slice is claimed that is not there")
+        self.assertNotIn(OFFLINE_US, self.slices())
+        self.assertIn("cannot be set: Input/output error", self.gpreempt("why", str(trainer.process.pid)).stdout)
+        self.assertIn("cannot set the time slice of fake_target", self.gpreempt("log").stdout)
+        # It is tried again and again.
+        self.keeper.ask("lose0")
+        self.slices_are(ONLINE_US, OFFLINE_US)
+        self.until(lambda: self.reported(trainer) == ("confirmed", OFFLINE_US), "it is set and not reported")
+
     def test_a_slice_that_cannot_be_set_is_tried_again(self):
         self.start_daemon()
         self.program("--class", "online")
