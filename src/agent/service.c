@@ -3,7 +3,7 @@
  * The agent's thread: it accepts connections, hands their messages to answer.c, and keeps the
  * leases. It exists only in programs that create queues, from the first one on, with every signal
  * blocked. What cannot be had (descriptors, a directory, a thread) is tried again at the next
- * queue.
+ * queue; where there is only no room for the socket, the thread tries until there is.
  */
 #include "base/clock.h"
 #include "agent/agent.h"
@@ -26,6 +26,7 @@
 #define STACK_BYTES (256u << 10)
 #define BACKLOG     8
 #define AGAIN_NS    (100 * GP_NS_PER_MS) /* until accept() is tried again with a full table */
+#define ROOM_NS     GP_NS_PER_S          /* until there may be room for the socket */
 #define PER_WAKE    16                   /* messages of one connection in a row */
 #define NAP_NS      10000000
 #define SLACK_NS    1000 /* timers of this thread may be late by this much */
@@ -166,6 +167,12 @@ static int open_socket(struct gp_agent *agent)
 	return 0;
 }
 
+/* Files of others may fill the directory for a while; a daemon removes them. */
+static bool is_full(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT;
+}
+
 void gp_agent_remove_socket(struct gp_agent *agent)
 {
 	if (agent->path[0] && agent->pid == getpid())
@@ -287,8 +294,13 @@ static void *serve(void *data)
 		} else if (fds[GP_AGENT_CONNECTIONS].revents) {
 			welcome(agent);
 		}
-		if (agent->listen < 0 && !agent->listen_again && open_socket(agent))
-			agent->listen_again = gp_agent_now(agent) + AGAIN_NS;
+		if (agent->listen < 0 && !agent->listen_again) {
+			int error = open_socket(agent);
+
+			if (error)
+				agent->listen_again =
+					gp_agent_now(agent) + (is_full(error) ? ROOM_NS : AGAIN_NS);
+		}
 	}
 	return NULL;
 }
@@ -329,6 +341,10 @@ void gp_agent_serve(struct gp_agent *agent)
 	agent->timer =
 		gp_agent_own(agent, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	error = agent->timer < 0 ? -errno : open_socket(agent);
+	if (is_full(error)) {
+		agent->listen_again = gp_agent_now(agent) + ROOM_NS;
+		error = 0;
+	}
 	if (!error)
 		error = start_thread(agent);
 	if (error) {

@@ -227,6 +227,7 @@ static void agents_ready(struct gp_watch *watch, u32 events)
 	ssize_t length = read(watch->fd, buffer, sizeof(buffer));
 
 	(void)events;
+	gp_daemon_tidy_soon(daemon);
 	for (char *at = buffer; length > 0 && at < buffer + length;) {
 		const struct inotify_event *event = (const struct inotify_event *)at;
 
@@ -257,12 +258,14 @@ int gp_daemon_agents_start(struct gp_daemon *daemon)
 	/* After the watch, so that no agent is missed between the two. */
 	if (!error)
 		scan(daemon);
+	gp_daemon_tidy_soon(daemon);
 	return error;
 }
 
 void gp_daemon_agents_stop(struct gp_daemon *daemon)
 {
 	gp_loop_unwatch(&daemon->loop, &daemon->agents_watch);
+	gp_timer_set(&daemon->loop, &daemon->tidy_timer, UINT64_MAX);
 	while (!gp_list_empty(&daemon->clients))
 		gp_daemon_client_free(
 			gp_container(daemon->clients.next, struct gp_daemon_client, link));

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <ini.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,20 @@ static bool device_name_ok(const char *name)
 	if (strncmp(name, "node ", 5) == 0)
 		return gp_argument_u64(name + 5, &number) && number <= UINT32_MAX;
 	return gp_argument_u64(name, &number) && number && number <= UINT32_MAX;
+}
+
+/* A number needs no entry. Where users cannot be looked up, the name stands. */
+static bool user_name_ok(const char *name)
+{
+	u64 number;
+
+	if (gp_argument_u64(name, &number) && number < UINT32_MAX)
+		return true;
+	errno = 0;
+	if (getpwnam(name))
+		return true;
+	/* getpwnam(3): these mean that there is none. */
+	return errno && errno != ENOENT && errno != ESRCH && errno != EBADF && errno != EPERM;
 }
 
 static void repeated(struct reading *reading)
@@ -153,9 +168,12 @@ static void begin_user(struct reading *reading, const char *name)
 	struct gp_daemon_config *config = reading->config;
 
 	reading->section = SECTION_USER;
-	if (!is_star(reading, name, &reading->star_user_seen))
+	if (!is_star(reading, name, &reading->star_user_seen)) {
+		if (!user_name_ok(name))
+			mistake(reading, "there is no user '%s'; write its name or number", name);
 		add(reading, (void **)&config->users, &config->user_count, &config->user_capacity,
 		    sizeof(*config->users), 1, name);
+	}
 }
 
 static void begin_rule(struct reading *reading, const char *name)

@@ -42,6 +42,8 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	gp_timer_init(&daemon->watchdog_timer, NULL);
 	gp_timer_init(&daemon->library_timer, NULL);
 	gp_daemon_share_init(daemon);
+	gp_daemon_service_init(daemon);
+	gp_daemon_tidy_init(daemon);
 	error = gp_loop_init(&daemon->loop);
 	if (!error)
 		error = gp_daemon_record_init(&daemon->record, daemon->config.decisions);
@@ -171,8 +173,10 @@ int gp_daemon_start(struct gp_daemon *daemon)
 {
 	uint64_t interval_us = 0;
 	char path[PATH_MAX];
-	int error = gp_daemon_service_start(daemon);
+	int error;
 
+	gp_daemon_tidy_first(daemon);
+	error = gp_daemon_service_start(daemon);
 	gp_proto_directory_name(path, sizeof(path), GP_DAEMON_SOCKET);
 	if (error == -EBUSY)
 		return gp_fail(daemon->diag, error, "another gpreemptd already serves %s", path);

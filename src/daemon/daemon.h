@@ -35,7 +35,8 @@ enum {
 	GP_DAEMON_PEERS = 64,      /* connections to gpreemptd.sock */
 	GP_DAEMON_PEERS_USER = 16, /* of one user */
 	GP_DAEMON_CONNECT_TRIES = 12,
-	GP_DAEMON_STRANGERS = 64, /* per user: agent sockets not connected yet */
+	GP_DAEMON_STRANGERS = 64,    /* per user: agent sockets not connected yet */
+	GP_DAEMON_FILES_USER = 1024, /* of one user in agents/ */
 	GP_DAEMON_SHIELDS = GP_SCHED_SHIELD_PIN + 1,
 	GP_DAEMON_SHAKE_S = 10, /* limit for an agent's handshake */
 };
@@ -205,6 +206,13 @@ struct gp_daemon_peer {
 	bool greeted, following;
 };
 
+/* A user that asks on gpreemptd.sock: see questions.c. */
+struct gp_daemon_asker {
+	uid_t uid;
+	u64 paid_ns; /* when its questions up to now are paid for; 0: not in use */
+	bool paused;
+};
+
 struct gp_daemon_metrics {
 	struct MHD_Daemon *http; /* NULL: off */
 	struct gp_watch watch;   /* its epoll descriptor */
@@ -259,6 +267,9 @@ struct gp_daemon {
 	struct gp_watch agents_watch; /* inotify */
 	char agents_path[108];
 	struct gp_timer scan_timer, read_timer;
+	struct gp_timer tidy_timer; /* agents/ has changed */
+	u32 tidy_removed, tidy_moved;
+	u64 tidy_said_ns;
 	u64 read_interval_ns;
 
 	struct gp_watch listen_watch, signal_watch, directory_watch;
@@ -268,6 +279,8 @@ struct gp_daemon {
 	u32 operators; /* GP_DAEMON_GROUP as a number, or GP_DAEMON_NO_GROUP */
 	struct gp_list peers;
 	u32 peer_count;
+	struct gp_daemon_asker askers[GP_DAEMON_PEERS];
+	struct gp_timer question_timer; /* users that asked too much are heard again */
 	struct gp_timer watchdog_timer;
 	u64 watchdog_ns;
 
@@ -508,8 +521,29 @@ void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
 /* A label's value, as it stands between quotation marks. */
 void gp_daemon_metrics_escape(struct gp_buf *out, const char *value);
 
+/* ---- tidy.c: what users leave in agents/ ---- */
+
+void gp_daemon_tidy_init(struct gp_daemon *daemon);
+/* Before the daemon makes any file: all of it. */
+void gp_daemon_tidy_first(struct gp_daemon *daemon);
+/* Removes files that are not sockets of agents; true: there are more. Needs agents_path. */
+bool gp_daemon_tidy(struct gp_daemon *daemon);
+/* A file came: looks in a moment, however many come. */
+void gp_daemon_tidy_soon(struct gp_daemon *daemon);
+
+/* ---- questions.c: how much of the daemon's time a user's questions take ---- */
+
+void gp_daemon_questions_init(struct gp_daemon *daemon);
+/* Processor time of this thread. */
+u64 gp_daemon_question_clock(void);
+/* An answer to this user took so long; its peers may have to wait from now on. */
+void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns);
+bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid);
+
 /* ---- service.c ---- */
 
+/* First: what gp_daemon_service_stop() needs. */
+void gp_daemon_service_init(struct gp_daemon *daemon);
 int gp_daemon_service_start(struct gp_daemon *daemon);
 void gp_daemon_service_stop(struct gp_daemon *daemon);
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);

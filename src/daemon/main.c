@@ -160,11 +160,11 @@ int main(int argc, char **argv)
 	status = parse(argc, argv, &settings, &journal.diag);
 	if (status >= 0)
 		return status;
-	if (configure(&settings, &journal.diag, &config))
+	int error = configure(&settings, &journal.diag, &config);
+	if (error && error != -ENOMEM)
 		return GP_EXIT_USAGE;
-	daemon = malloc(sizeof(*daemon));
-	int error =
-		daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
+	daemon = error ? NULL : malloc(sizeof(*daemon));
+	error = daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
 	if (error) {
 		gp_fail(&journal.diag, error, "cannot start: %s", strerror(-error));
 		free(daemon);

@@ -39,9 +39,17 @@ static void peer_ready(struct gp_watch *watch, u32 events)
 {
 	struct gp_daemon_peer *peer = gp_container(watch, struct gp_daemon_peer, watch);
 	struct gp_daemon *daemon = peer->daemon;
-	int error = gp_wire_receive(watch->fd, &daemon->message, 0);
+	u64 start = gp_daemon_question_clock();
+	uid_t uid = peer->uid;
+	int error;
 
-	(void)events;
+	/* While it is paused only its end is reported. */
+	if (watch->paused) {
+		if (events & (EPOLLHUP | EPOLLERR))
+			drop(peer);
+		return;
+	}
+	error = gp_wire_receive(watch->fd, &daemon->message, 0);
 	if (error == -EAGAIN)
 		return;
 	if (!error) {
@@ -53,6 +61,7 @@ static void peer_ready(struct gp_watch *watch, u32 events)
 	}
 	if (error)
 		drop(peer);
+	gp_daemon_question_charge(daemon, uid, gp_daemon_question_clock() - start);
 }
 
 static u32 peers_of(const struct gp_daemon *daemon, uid_t uid)
@@ -107,6 +116,7 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 	}
 	gp_list_add_tail(&daemon->peers, &peer->link);
 	daemon->peer_count++;
+	gp_loop_pause(&daemon->loop, &peer->watch, gp_daemon_question_waits(daemon, uid));
 }
 
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
@@ -154,6 +164,12 @@ static void watch_directory(struct gp_daemon *daemon)
 		(void)!gp_loop_watch(&daemon->loop, &daemon->directory_watch, fd, directory_ready);
 }
 
+void gp_daemon_service_init(struct gp_daemon *daemon)
+{
+	gp_timer_init(&daemon->listen_timer, listen_time);
+	gp_daemon_questions_init(daemon);
+}
+
 int gp_daemon_service_start(struct gp_daemon *daemon)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -162,7 +178,6 @@ int gp_daemon_service_start(struct gp_daemon *daemon)
 
 	/* Once: looking up a group may be slow. */
 	daemon->operators = group ? group->gr_gid : GP_DAEMON_NO_GROUP;
-	gp_timer_init(&daemon->listen_timer, listen_time);
 	if (!error)
 		error = gp_proto_directory_path(address.sun_path, sizeof(address.sun_path),
 						GP_DAEMON_SOCKET, 1);
@@ -198,6 +213,7 @@ void gp_daemon_service_stop(struct gp_daemon *daemon)
 	gp_loop_unwatch(&daemon->loop, &daemon->directory_watch);
 	gp_loop_unwatch(&daemon->loop, &daemon->listen_watch);
 	gp_timer_set(&daemon->loop, &daemon->listen_timer, UINT64_MAX);
+	gp_timer_set(&daemon->loop, &daemon->question_timer, UINT64_MAX);
 	if (daemon->lock >= 0)
 		close(daemon->lock);
 	daemon->lock = -1;

@@ -144,15 +144,22 @@ static void a_users_section_is_found_by_name_and_number(void **state)
 	struct gp_daemon_config config;
 
 	(void)state;
-	accepted("[user *]\nmax_priority = 900\n[user ann]\nmax_clients = 2\n[user 1234]\n"
+	accepted("[user *]\nmax_priority = 900\n[user nobody]\nmax_clients = 2\n[user 1234]\n"
 		 "max_priority = 50000\n",
 		 &config);
-	gp_daemon_config_user(&config, 5, "ann", &user);
+	gp_daemon_config_user(&config, 5, "nobody", &user);
 	assert_int_equal(user.max_clients, 2);
 	assert_int_equal(user.max_priority, 900);
 	gp_daemon_config_user(&config, 1234, "bob", &user);
 	assert_int_equal(user.max_priority, 50000);
 	gp_daemon_config_free(&config);
+}
+
+static void a_user_that_does_not_exist_is_a_mistake(void **state)
+{
+	(void)state;
+	refused("[user nosuchuser]\nmax_priority = 900\n[user nobody]\n[user 4000000]\n",
+		"test.conf:1: there is no user 'nosuchuser'; write its name or number\n");
 }
 
 /* All mistakes of a file are said at once: one does not hide those behind it. */
@@ -278,7 +285,7 @@ static void too_many_sections_are_refused(void **state)
 static const struct gp_daemon_who trainer = {
 	.pid = 10,
 	.uid = 1000,
-	.user = "ann",
+	.user = "nobody",
 	.executable = "/opt/venv/bin/python3.11",
 	.name = "python3.11",
 	.cgroup = "/system.slice/docker-0123.scope",
@@ -323,8 +330,8 @@ static void wishes_are_cut_at_the_ceiling_and_rules_are_not(void **state)
 	struct gp_daemon_config config;
 
 	(void)state;
-	accepted("[user ann]\nmax_priority = 1500\nmax_weight = 300\n"
-		 "[rule r]\nuser = ann\npriority = 7000\n",
+	accepted("[user nobody]\nmax_priority = 1500\nmax_weight = 300\n"
+		 "[rule r]\nuser = nobody\npriority = 7000\n",
 		 &config);
 	gp_daemon_who_spec(&config, &trainer, NULL, &wish, &spec);
 	assert_int_equal(spec.class, GP_SCHED_CLASS_ONLINE);
@@ -374,6 +381,7 @@ int main(void)
 		cmocka_unit_test(slices_are_shared_unless_the_file_says_no),
 		cmocka_unit_test(copies_are_of_a_device_and_strict_of_a_rule),
 		cmocka_unit_test(a_users_section_is_found_by_name_and_number),
+		cmocka_unit_test(a_user_that_does_not_exist_is_a_mistake),
 		cmocka_unit_test(keys_of_a_bad_section_are_checked_too),
 		cmocka_unit_test(mistakes_name_the_line_and_the_fix),
 		cmocka_unit_test(a_rule_must_match_something_and_change_something),

@@ -280,7 +280,7 @@ static void become(struct rig *rig, uid_t uid)
 
 static void above_a_users_ceiling_only_the_group_goes(void **state)
 {
-	struct rig *rig = rig_new(ACT "[user bob]\nmax_priority = 900\n");
+	struct rig *rig = rig_new(ACT "[user 12345]\nmax_priority = 900\n");
 	struct agent *agent = agent_known(rig, 0, 500);
 	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
 	struct gp_proto_msg_set set = {.pid = (u32)agent->pid,
@@ -411,6 +411,70 @@ static void a_second_daemon_is_refused(void **state)
 	rig_free(rig);
 }
 
+/* ---- floods ---- */
+
+enum { FLOODER = 12345 };
+
+static struct gp_daemon_asker *flooder(struct rig *rig)
+{
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rig->daemon->askers); i++)
+		if (rig->daemon->askers[i].paid_ns && rig->daemon->askers[i].uid == FLOODER)
+			return &rig->daemon->askers[i];
+	return NULL;
+}
+
+static void a_user_that_asks_all_the_time_waits_and_others_do_not(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct gp_proto_msg_daemon_ask what = {.pid = 1};
+	struct peer peers[4], other;
+	struct agent *low, *high;
+	u64 before = gp_monotonic_ns();
+
+	(void)state;
+	for (u32 i = 0; i < 4; i++) {
+		peer_open(&peers[i], rig);
+		greet(&peers[i]);
+		become(rig, FLOODER);
+	}
+	/* Each answer costs something. */
+	assert_null(flooder(rig));
+	assert_int_equal(ask(&peers[0], GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), 0);
+	assert_true(flooder(rig)->paid_ns > before);
+	assert_false(flooder(rig)->paused);
+	/* As if it had asked for long; then its questions wait, in all its connections. */
+	gp_daemon_question_charge(rig->daemon, FLOODER, 60 * GP_NS_PER_S);
+	assert_true(flooder(rig)->paused);
+	for (u32 i = 0; i < 4; i++)
+		assert_int_equal(gp_wire_send(peers[i].socket, GP_MSG_DAEMON_DECISIONS,
+					      ++peers[i].serial, 0, &what, sizeof(what), -1),
+				 0);
+	/* Meanwhile another user is answered, and jobs are scheduled. */
+	peer_open(&other, rig);
+	greet(&other);
+	assert_int_equal(ask(&other, GP_MSG_DAEMON_STATUS, NULL, 0), 0);
+	low = agent_known(rig, 2, 500);
+	high = agent_known(rig, 1, 2000);
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(job_of(rig, low)->wanted_held);
+	for (u32 i = 0; i < 4; i++)
+		assert_int_equal(gp_wire_receive(peers[i].socket, &peers[i].message, 0), -EAGAIN);
+	/* One that leaves while it waits is gone. */
+	close(peers[3].socket);
+	rig_until(rig, rig->daemon->peer_count == 4);
+	/* When its debt is paid, all are answered. */
+	flooder(rig)->paid_ns = before;
+	gp_timer_set(&rig->daemon->loop, &rig->daemon->question_timer, before);
+	for (u32 i = 0; i < 3; i++)
+		rig_until(rig, !gp_wire_receive(peers[i].socket, &peers[i].message, 0));
+	assert_int_equal(rig->daemon->stats.dropped_messages, 1);
+	for (u32 i = 0; i < 3; i++)
+		close(peers[i].socket);
+	close(other.socket);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +491,7 @@ int main(void)
 		cmocka_unit_test(one_user_has_only_so_many_connections),
 		cmocka_unit_test(without_descriptors_it_rests_instead_of_spinning),
 		cmocka_unit_test(a_second_daemon_is_refused),
+		cmocka_unit_test(a_user_that_asks_all_the_time_waits_and_others_do_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

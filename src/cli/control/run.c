@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* `gpreempt run`: a program with the agent inside. This process becomes the program. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,28 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 	return EXIT_CANNOT_RUN;
 }
 
+/* The agent makes its socket when the program creates its first queue, and cannot print. */
+static void warn_without_room(struct gp_diag *diag)
+{
+	char directory[PATH_MAX - 32], path[PATH_MAX];
+	int fd, error = gp_proto_directory_agents(directory, sizeof(directory), false);
+
+	if (!error) {
+		snprintf(path, sizeof(path), "%s/.room-%d", directory, getpid());
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		error = fd < 0 ? -errno : 0;
+		if (fd >= 0) {
+			close(fd);
+			unlink(path);
+		}
+	}
+	if (error == -ENOSPC || error == -EDQUOT)
+		gp_diag(diag, GP_WARNING,
+			"no room for the socket of the agent in %s: %s; the program runs, but is "
+			"not scheduled until there is room",
+			gp_proto_directory_name(path, sizeof(path), "agents"), strerror(-error));
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct gp_command_diag sink;
@@ -208,6 +231,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return status;
 	if (prepare(&sink.diag))
 		return EXIT_FAILED;
+	warn_without_room(&sink.diag);
 	fflush(stdout);
 	execv(path, argv + first);
 	gp_fail(&sink.diag, -errno, "cannot run %s: %s", path, strerror(errno));
