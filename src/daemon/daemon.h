@@ -378,14 +378,10 @@ void gp_daemon_attach_adapt(struct gp_daemon *daemon);
 
 /* ---- turns.c ---- */
 
-/* By device: jobs that take turns, and the highest priority of all jobs. */
-struct gp_daemon_turns {
-	u32 takers[GP_SCHED_MAX_DEVICES], top[GP_SCHED_MAX_DEVICES];
-};
-void gp_daemon_turns_find(struct gp_daemon *daemon, struct gp_daemon_turns *out);
-/* Whether a job with a queue on the device takes turns there, if there is another that does. */
-bool gp_daemon_turns_takes(const struct gp_daemon_turns *turns, const struct gp_daemon_job *job,
-			   u32 device);
+/* Whether the job takes turns where the hardware has time slices, if another one does as well. */
+bool gp_daemon_turns_takes(const struct gp_daemon_job *job);
+/* How many jobs do, for each device. */
+void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers);
 
 /* ---- absent.c ---- */
 

@@ -42,7 +42,7 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	job->left_alone = rule && rule->left_alone;
 	job->strict = rule ? rule->strict : GP_STRICT_NO;
 	daemon->strict |= job->strict != GP_STRICT_NO;
-	spec.in_turns = spec.priority < GP_SCHED_PRIORITY_ONLINE && job->strict == GP_STRICT_NO;
+	spec.in_turns = spec.priority < GP_SCHED_PRIORITY_NORMAL && job->strict == GP_STRICT_NO;
 	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
 	if (!error)
 		job->spec = spec;

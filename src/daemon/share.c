@@ -16,7 +16,7 @@
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
 
-enum { SHARE_TRIES = 5, WHOLE = 1000 };
+enum { SHARE_TRIES = 5, WHOLE = 1000, SLICE_LEAST = 328 /* about 1 ms */ };
 
 #define TRY_AGAIN_NS (20 * GP_NS_PER_MS)
 #define TRY_LATER_NS (5 * GP_NS_PER_S)
@@ -202,30 +202,54 @@ static void wish(struct gp_daemon_job *job, u32 part)
 	}
 }
 
-/* They are laid side by side in the order of the jobs: shares that overlap would be no shares. Of
- * jobs that take turns one runs at a time, so that only the largest of their shares counts. */
-static void share_device(struct gp_daemon *daemon, u32 device)
-{
-	struct gp_daemon_turns turns;
-	u64 sum = 0, before = 0, in_turn = 0;
+/* The shares of a device together. */
+struct sum {
+	u64 all, most; /* most: the largest */
+	u32 lower;     /* jobs with less that may run at the same time */
+	bool slices;
+};
 
-	gp_daemon_turns_find(daemon, &turns);
-	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
-		if (gp_daemon_turns_takes(&turns, job, device))
+/* Of jobs that take turns one runs at a time, so that only the largest of their shares counts. */
+static struct sum sum_of(const struct gp_daemon *daemon, u32 device)
+{
+	struct sum sum = {.slices = gp_gpu_has(daemon->devices[device].gpu_id, GP_GPU_SLICES)};
+	u64 in_turn = 0;
+
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		if (sum.slices && gp_daemon_turns_takes(job))
 			in_turn = GP_MAX(in_turn, job->share[device]);
 		else
-			sum += job->share[device];
+			sum.all += job->share[device];
+		sum.most = GP_MAX(sum.most, job->share[device]);
 	}
-	sum += in_turn;
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		if (job->share[device] && job->share[device] < sum.most &&
+		    !gp_daemon_turns_takes(job))
+			sum.lower++;
+	}
+	sum.lower += in_turn && in_turn < sum.most;
+	sum.all += in_turn;
+	return sum;
+}
+
+/* They are laid side by side in the order of the jobs: shares that overlap would be no shares. */
+static void share_device(struct gp_daemon *daemon, u32 device)
+{
+	struct sum sum = sum_of(daemon, device);
+	u64 before = 0;
+
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
-		bool takes = gp_daemon_turns_takes(&turns, job, device);
-		u64 mine = job->share[device];
+		bool takes = sum.slices && gp_daemon_turns_takes(job);
+		u64 mine = job->share[device], part;
 
 		if (!mine)
 			continue;
-		wish(job, GPREEMPT_SHARE_AT(takes ? 0 : before * 1000 / sum,
-					    GP_MAX(mine * 1000 / sum, 1)));
-		before += takes ? 0 : mine;
+		part = GP_MAX(mine * WHOLE / sum.all, 1);
+		/* Two with very short slices would only change places. */
+		if (sum.slices && !takes && mine < sum.most && sum.lower > 1)
+			part = GP_MAX(part, SLICE_LEAST);
+		wish(job, GPREEMPT_SHARE_AT(sum.slices ? 0 : before * WHOLE / sum.all, part));
+		before += mine;
 	}
 }
 

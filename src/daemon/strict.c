@@ -92,7 +92,7 @@ static bool is_kept(const struct gp_daemon *daemon, const struct gp_daemon_job *
 /* What all jobs together mean for the work of each. */
 struct view {
 	s64 served[GP_SCHED_MAX_DEVICES];
-	struct gp_daemon_turns turns;
+	u32 takers[GP_SCHED_MAX_DEVICES];
 };
 
 static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_daemon_job *job,
@@ -104,7 +104,7 @@ static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_daemo
 
 	if (device == GP_DAEMON_NONE)
 		return GP_SCHED_DRAINED;
-	if (view->turns.takers[device] > 1 && gp_daemon_turns_takes(&view->turns, job, device))
+	if (view->takers[device] > 1 && gp_daemon_turns_takes(job))
 		return GP_SCHED_BUSY;
 	if (is_served(job) || (s64)job->spec.priority < served[device] ||
 	    (queue->work == GP_SCHED_BUSY && is_kept(daemon, job, device)))
@@ -147,7 +147,7 @@ bool gp_daemon_strict_step(struct gp_daemon *daemon)
 	if (!is_needed(daemon))
 		return false;
 	find_served(daemon, view.served);
-	gp_daemon_turns_find(daemon, &view.turns);
+	gp_daemon_turns_count(daemon, view.takers);
 	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->job && i < client->queue_count; i++) {
 			struct gp_daemon_client_queue *queue = &client->queues[i];

@@ -6,9 +6,9 @@
  * neither would get on. So where there are two or more, they count as having work without end, and
  * the core runs one of them at a time (sched/policy_turns.c).
  *
- * A job takes turns when its priority is that of class offline or less, or when another job on the
- * GPU has a higher one. Jobs with the priority of class online, strict jobs and jobs that are not
- * controlled never do.
+ * Batch jobs are those with a lower priority than class normal. Others may be idle for hours, which
+ * is not visible here, and would waste their turns. Strict jobs and jobs that are not controlled
+ * take no turns.
  */
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
@@ -45,33 +45,19 @@ static u64 devices_of(struct gp_daemon *daemon, const struct gp_daemon_job *job)
 	return devices;
 }
 
-bool gp_daemon_turns_takes(const struct gp_daemon_turns *turns, const struct gp_daemon_job *job,
-			   u32 device)
+bool gp_daemon_turns_takes(const struct gp_daemon_job *job)
 {
-	return job->spec.in_turns && job->pin != GP_SCHED_PIN_RUN &&
-	       (job->spec.priority <= GP_SCHED_PRIORITY_OFFLINE ||
-		job->spec.priority < turns->top[device]);
+	return job->spec.in_turns && job->pin != GP_SCHED_PIN_RUN;
 }
 
-void gp_daemon_turns_find(struct gp_daemon *daemon, struct gp_daemon_turns *out)
+void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers)
 {
-	*out = (struct gp_daemon_turns){0};
+	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
+		takers[i] = 0;
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		u64 devices = devices_of(daemon, job);
+		u64 devices = gp_daemon_turns_takes(job) ? devices_of(daemon, job) : 0;
 
-		for (; devices; devices &= devices - 1) {
-			u32 *top = &out->top[gp_lowest_bit(devices)];
-
-			*top = GP_MAX(*top, job->spec.priority);
-		}
-	}
-	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		u64 devices = devices_of(daemon, job);
-
-		for (; devices; devices &= devices - 1) {
-			u32 device = gp_lowest_bit(devices);
-
-			out->takers[device] += gp_daemon_turns_takes(out, job, device);
-		}
+		for (; devices; devices &= devices - 1)
+			takers[gp_lowest_bit(devices)]++;
 	}
 }

@@ -131,6 +131,15 @@ class Orders(DaemonStage):
         self.until(lambda: not self.held(), "the last one is held")
         self.assertEqual(self.keeper.ask("running"), "1")
 
+    def test_jobs_that_are_not_batch_jobs_run_side_by_side_with_longer_slices(self):
+        self.start_daemon()
+        self.program("--class", "online")
+        self.program("--class", "normal")
+        self.slices_are(2048 * 941 // 59, 2048 * 58 // 942)  # one alone is out of the way at once
+        self.program("--class", "normal")
+        self.slices_are(2048 * 888 // 112, 2048 * 328 // 672, 2048 * 328 // 672)
+        self.assertEqual(self.held(), [])
+
     def test_eight_batch_jobs_and_a_daemon_that_comes_last(self):
         trainers = [self.program("--class", "offline") for _ in range(8)]
         self.start_daemon()
