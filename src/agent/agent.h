@@ -81,6 +81,7 @@ struct gp_agent_owner {
 struct gp_agent_connection {
 	int fd; /* -1: free */
 	bool greeted, watching;
+	u32 held;   /* as it was last informed: GP_MSG_AGENT_HELD */
 	u32 serial; /* of the connection, to see that it is still the same */
 };
 
@@ -249,6 +250,8 @@ int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
 		   const struct gp_proto_msg_suspend *ask);
 /* The owner is gone. */
 void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner);
+/* The process of another connection than this one that holds everything: GP_MSG_AGENT_HELD. */
+u32 gp_agent_held_by_another(const struct gp_agent *agent, u32 index);
 /* Ends leases that ran out, and tries again what failed. When to call again, CLOCK_MONOTONIC; 0:
  * not needed. */
 u64 gp_agent_tick(struct gp_agent *agent);

@@ -204,6 +204,17 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 		agent->retry_at = gp_agent_now(agent) + RETRY_NS;
 }
 
+u32 gp_agent_held_by_another(const struct gp_agent *agent, u32 index)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
+		const struct gp_agent_owner *owner = &agent->owner[i];
+
+		if (i != index && owner->all && owner->lease_end)
+			return owner->pid > 0 ? (u32)owner->pid : UINT32_MAX;
+	}
+	return 0;
+}
+
 u64 gp_agent_tick(struct gp_agent *agent)
 {
 	u64 at = gp_agent_now(agent), next = 0;

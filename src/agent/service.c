@@ -130,6 +130,22 @@ void gp_agent_tell(struct gp_agent *agent, u16 type, const void *body, size_t si
 	pthread_setcancelstate(cancel, NULL);
 }
 
+/* Holders of other users, and a daemon behind them, must know that it is held: once per change. */
+static void report_holds(struct gp_agent *agent)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
+		struct gp_agent_connection *connection = &agent->connection[i];
+		struct gp_proto_msg_target body = {0};
+
+		if (connection->fd < 0 || !connection->greeted || connection->watching)
+			continue;
+		body.target = gp_agent_held_by_another(agent, i);
+		if (body.target != connection->held &&
+		    !gp_wire_send(connection->fd, GP_MSG_AGENT_HELD, 0, 0, &body, sizeof(body), -1))
+			connection->held = body.target;
+	}
+}
+
 /* ---- the socket ---- */
 
 /* Under another name until it listens: whoever finds a *.sock that refuses may remove it. */
@@ -286,6 +302,7 @@ static void *serve(void *data)
 			else if (fds[i].revents)
 				listen_to(agent, i);
 		}
+		report_holds(agent);
 		if (fds[GP_AGENT_CONNECTIONS].revents & POLLNVAL) {
 			/* Closed behind our back. */
 			gp_agent_disown(agent, agent->listen);

@@ -347,6 +347,12 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 		greeted(agent, (const void *)message->body);
 		settle(agent->holder);
 	}
+	if (message->header.type == GP_MSG_AGENT_HELD &&
+	    gp_wire_fits(message, sizeof(struct gp_proto_msg_target), 0, 0)) {
+		agent->held_by = (s32)((const struct gp_proto_msg_target *)message->body)->target;
+		if (agent->member)
+			gp_holder_elsewhere_member_changed(agent->member);
+	}
 	if (agent->member)
 		gp_holder_direct_message(agent->member, message);
 }

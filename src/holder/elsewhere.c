@@ -4,7 +4,7 @@
  * `gpreempt suspend`, and has no claim to the GPU meanwhile. What counts is a hold that covers all
  * queues the client sees of the process, from the moment they are stopped.
  */
-#include "holder/holder.h"
+#include "holder/direct.h"
 
 #define HOLDS 16 /* that differ in owner or GPU, of one process: of more, some are not seen */
 
@@ -66,7 +66,8 @@ static s32 holder_of(const struct gp_holder_link *link, const struct holds *hold
 		if (by->connection != target->connection && covers)
 			return by->connection->pid > 0 ? by->connection->pid : -1;
 	}
-	return 0;
+	/* Or another user's holder, as the agent says. */
+	return member->direct && member->direct->agent ? member->direct->agent->held_by : 0;
 }
 
 static void inform(struct gp_holder_link *link, const struct holds *holds)
@@ -86,7 +87,7 @@ static void inform_all(struct gp_holder_member *member, const struct holds *hold
 		inform(link, holds);
 }
 
-static void member_changed(struct gp_holder_member *member)
+void gp_holder_elsewhere_member_changed(struct gp_holder_member *member)
 {
 	struct holds holds = find_all_holds(member);
 
@@ -105,7 +106,7 @@ void gp_holder_elsewhere_changed(struct gp_holder_target *target)
 	struct gp_list *at;
 
 	gp_list_for_each (at, &target->links)
-		member_changed(gp_holder_linked_member(at));
+		gp_holder_elsewhere_member_changed(gp_holder_linked_member(at));
 }
 
 void gp_holder_elsewhere_opened(struct gp_holder_target *target)

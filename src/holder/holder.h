@@ -201,6 +201,7 @@ struct gp_holder_agent {
 	uid_t uid;
 	u32 priority;
 	u64 deadline_ns; /* to answer HELLO */
+	s32 held_by;     /* another holder; -1: not visible here */
 	char group[GP_PROTO_NAME];
 };
 
@@ -342,6 +343,8 @@ int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holde
 /* ---- elsewhere.c ---- */
 /* A hold of this target, or a member of it, is new or gone: the others hear of it. */
 void gp_holder_elsewhere_changed(struct gp_holder_target *target);
+/* The same for a process that another holder holds, or not any more. */
+void gp_holder_elsewhere_member_changed(struct gp_holder_member *member);
 /* Its client knows it now, and hears whether it is held. */
 void gp_holder_elsewhere_opened(struct gp_holder_target *target);
 

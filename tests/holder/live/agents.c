@@ -5,10 +5,13 @@
  */
 #include "live.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+
+#include "proto/directory.h"
 
 #define AGENT 1 /* GPREEMPT_KFD_AGENT */
 
@@ -138,6 +141,53 @@ static void a_stopped_target(struct live *live)
 	UNTIL(&live->self, look(&live->self, target.pid, 0).completed == 1);
 }
 
+/* The agent of the only program, as another user's holder connects to it. */
+static int connect_to_agent(const struct live *live)
+{
+	static struct gp_wire_message message;
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "another"};
+	char path[300] = "";
+	struct dirent *entry;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/agents", live->directory);
+	DIR *list = opendir(path);
+	CHECK(list);
+	while ((entry = readdir(list)))
+		if (strstr(entry->d_name, ".sock"))
+			snprintf(path, sizeof(path), "agents/%s", entry->d_name);
+	closedir(list);
+	fd = gp_proto_directory_try_connect(path);
+	CHECK(fd >= 0);
+	EXPECT(gp_wire_call(fd, GP_MSG_HELLO, 1, &hello, sizeof(hello), -1, &message, 60000, NULL,
+			    NULL),
+	       0);
+	return fd;
+}
+
+static void held_by_another_holder(struct live *live)
+{
+	static struct gp_wire_message message;
+	struct gp_proto_msg_suspend body = {.lease_ms = LONG_LEASE, .limit_ms = LONG_LEASE};
+	struct actor target = start_target(0, 1);
+	struct client *client, *late;
+
+	start_holder(live, NULL, NULL);
+	client = connect_client(live);
+	CHECK(open_pid(client, target.pid, AGENT) > 0);
+	int other = connect_to_agent(live);
+	EXPECT(gp_wire_call(other, GP_MSG_AGENT_SUSPEND, 2, &body, sizeof(body), -1, &message,
+			    60000, NULL, NULL),
+	       1);
+	EXPECT(wait_event(client, GP_EVENT_HELD_ELSEWHERE, target.pid).result, getpid());
+	late = connect_client(live);
+	CHECK(open_pid(late, target.pid, AGENT) > 0);
+	EXPECT(wait_event(late, GP_EVENT_HELD_ELSEWHERE, target.pid).result, getpid());
+	close(other);
+	EXPECT(wait_event(client, GP_EVENT_HELD_ELSEWHERE, target.pid).result, 0);
+	EXPECT(wait_event(late, GP_EVENT_HELD_ELSEWHERE, target.pid).result, 0);
+}
+
 /* As in a container: its own pid and mounts, the directory at another place. */
 static void in_a_container(struct live *live)
 {
@@ -177,6 +227,7 @@ const struct live_row live_agents[] = {
 	{"agent: a hung holder costs the lease", holder_hung, EVERYWHERE},
 	{"agent: a lease ends", lease_ends, EVERYWHERE},
 	{"agent: a group is stopped together, late ones too", a_group, EVERYWHERE},
+	{"agent: a hold of another holder is heard", held_by_another_holder, EVERYWHERE},
 	{"agent: a process in a container", in_a_container, EVERYWHERE},
 	{"agent: a stopped process is given up on", a_stopped_target, EVERYWHERE},
 	{0},
