@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/i18n.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 
 static void print_help(void)
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
 	static char help_option[] = "--help";
 	const char *name = argc > 1 ? argv[1] : NULL;
 	struct gp_nearest nearest = {0};
+	char shown[256];
 
 	gp_i18n_init();
 	if (!name) {
@@ -69,11 +71,13 @@ int main(int argc, char **argv)
 	}
 	nearest.typed = name;
 	gp_cli_command_nearest(&nearest);
+	snprintf(shown, sizeof(shown), "%s", name);
+	gp_text_make_safe(shown);
 	if (*nearest.word)
-		fprintf(stderr, _("gpreempt: unknown command '%s'; did you mean '%s'?\n"), name,
+		fprintf(stderr, _("gpreempt: unknown command '%s'; did you mean '%s'?\n"), shown,
 			nearest.word);
 	else
-		fprintf(stderr, _("gpreempt: unknown command '%s'\n"), name);
+		fprintf(stderr, _("gpreempt: unknown command '%s'\n"), shown);
 	fputs(_("Try 'gpreempt --help' for a list.\n"), stderr);
 	return GP_EXIT_USAGE;
 }

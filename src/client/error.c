@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "client/client.h"
 
 #define REMEMBERED 4
@@ -40,11 +41,7 @@ int gp_client_fail(const struct gpreempt *context, int error, const char *format
 	va_start(args, format);
 	vsnprintf(sentence->text, sizeof(sentence->text), gettext(format), args);
 	va_end(args);
-	/* What a peer sent must not be able to drive a terminal. */
-	for (char *c = sentence->text; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
+	gp_text_make_safe(sentence->text); /* what a peer sent must not drive a terminal */
 	return error;
 }
 

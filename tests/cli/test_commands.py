@@ -66,6 +66,7 @@ class EveryCommand(unittest.TestCase):
                                 (("find", "--no-lvie=3", "7"), "gpreempt find: unknown option '--no-lvie'; did you mean '--no-live'?"),
                                 (("find", "--json=3", "7"), "gpreempt find: option '--json' does not take a value"),
                                 (("xyzzy",), "gpreempt: unknown command 'xyzzy'"),
+                                (("\033[31mred\x9b",), "gpreempt: unknown command '?[31mred??'"),
                                 (("find", "--xyzzy", "7"), "gpreempt find: unknown option '--xyzzy'"),
                                 (("find", "-Q", "7"), "gpreempt find: unknown option '-Q'")):
             done = gpreempt(*arguments)

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "vgpu/faultfd.h"
 #include "vgpu/program/command.h"
 
@@ -192,6 +193,7 @@ static void announce(const char *directory, struct gp_diag *diag)
 	if (gp_vgpu_status(directory, diag, &status))
 		return;
 	gp_vgpu_describe(status, line, sizeof(line));
+	gp_text_make_safe(line); /* it has names of the GPU file */
 	fprintf(stderr, PROGRAM ": %s\n", line);
 	if (gp_vgpu_needs_new_rocm(status))
 		fprintf(stderr, PROGRAM ": %s\n",
