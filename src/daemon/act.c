@@ -100,19 +100,45 @@ void gp_daemon_act_cancel(struct gp_daemon *daemon)
 
 /* ---- targets ---- */
 
-void gp_daemon_act_open(struct gp_daemon_client *client)
+static void set_controlled(struct gp_daemon_client *client, int error)
 {
 	struct gp_daemon *daemon = client->daemon;
+	bool was = client->job->uncontrolled;
+
+	if (error && error != -ESRCH && !client->open_tries)
+		gp_diag(daemon->diag, GP_WARNING, "cannot preempt process %u (%s): %s",
+			client->who.pid, client->who.name, gpreempt_error(daemon->library));
+	client->job->uncontrolled = error != 0;
+	if (!error)
+		gp_daemon_act_reshare(daemon, client->job);
+	if (was != client->job->uncontrolled && client->state == GP_CLIENT_READY)
+		gp_daemon_host_respec(daemon, client->job);
+}
+
+/* A program with an agent may be mute to the holder: its opening is not waited for, and is taken to
+ * succeed until its end says otherwise. */
+static int open_target(struct gp_daemon_client *client)
+{
+	struct gpreempt *library = client->daemon->library;
 	struct gpreempt_target_options options = {.size = sizeof(options)};
-	bool was = client->job && client->job->uncontrolled;
+	int pid = (int)client->who.pid, ticket;
+
+	if (client->attached) {
+		options.mechanism = client->kind->outside_mechanism;
+		return gpreempt_target_open(library, pid, &options, &client->target);
+	}
+	ticket = gpreempt_target_open_async(library, pid, &options, &client->target);
+	client->opening = GP_MAX(ticket, 0);
+	return GP_MIN(ticket, 0);
+}
+
+void gp_daemon_act_open(struct gp_daemon_client *client)
+{
 	int error;
 
-	if (!client->job || client->target || !daemon->library)
+	if (!client->job || client->target || !client->daemon->library)
 		return;
-	if (client->attached)
-		options.mechanism = client->kind->outside_mechanism;
-	error = gpreempt_target_open(daemon->library, (int)client->who.pid, &options,
-				     &client->target);
+	error = open_target(client);
 	/* The pid was looked up by number: it must still be the same process. */
 	if (!error && client->pidfd >= 0 &&
 	    syscall(SYS_pidfd_send_signal, client->pidfd, 0, NULL, 0) < 0 && errno == ESRCH) {
@@ -121,15 +147,22 @@ void gp_daemon_act_open(struct gp_daemon_client *client)
 	}
 	if (error) {
 		client->target = NULL;
-		if (error != -ESRCH && !client->open_tries)
-			gp_diag(daemon->diag, GP_WARNING, "cannot preempt process %u (%s): %s",
-				client->who.pid, client->who.name, gpreempt_error(daemon->library));
+		client->opening = 0;
 	}
-	client->job->uncontrolled = error != 0;
-	if (!error)
-		gp_daemon_act_reshare(daemon, client->job);
-	if (was != client->job->uncontrolled && client->state == GP_CLIENT_READY)
-		gp_daemon_host_respec(daemon, client->job);
+	set_controlled(client, error);
+}
+
+bool gp_daemon_act_opened(struct gp_daemon_client *client, const struct gpreempt_event *event)
+{
+	if (!client || !client->opening || client->opening != event->ticket)
+		return false;
+	client->opening = 0;
+	/* A holder that ended is replaced, and asked again, by the next call. */
+	if (event->result >= 0 || event->result == -ECONNRESET || event->result == -ETIME)
+		return true;
+	set_controlled(client, event->result);
+	gp_daemon_act_close(client);
+	return true;
 }
 
 /* Calls under way end without it. */
@@ -167,6 +200,7 @@ void gp_daemon_act_close(struct gp_daemon_client *client)
 	if (client->target)
 		gpreempt_target_close(client->target);
 	client->target = NULL;
+	client->opening = 0;
 	client->held = false;
 }
 

@@ -123,6 +123,7 @@ struct gp_daemon_client {
 
 	struct gp_daemon_job *job;
 	u32 process; /* the core's */
+	int opening; /* ticket of the opening of its target; 0: none is under way */
 	u32 open_tries;
 	u64 open_again_ns; /* to try whether it can be preempted, which waits for the holder */
 	u32 open;          /* requests, as it said last, or its memory when it was last looked at */
@@ -430,6 +431,8 @@ void gp_daemon_act_done(struct gp_daemon *daemon, const struct gpreempt_event *e
 /* All operations end now. */
 void gp_daemon_act_cancel(struct gp_daemon *daemon);
 void gp_daemon_act_open(struct gp_daemon_client *client);
+/* Whether the event was the end of its opening. */
+bool gp_daemon_act_opened(struct gp_daemon_client *client, const struct gpreempt_event *event);
 void gp_daemon_act_close(struct gp_daemon_client *client);
 /* Carries out an action; its answer goes to `answers`, now or later. */
 void gp_daemon_act_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,

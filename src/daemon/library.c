@@ -67,7 +67,7 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 		gp_daemon_absent_hand(client, 0);
 	switch (event->kind) {
 	case GPREEMPT_EVENT_DONE:
-		if (!gp_daemon_share_done(client, event))
+		if (!gp_daemon_act_opened(client, event) && !gp_daemon_share_done(client, event))
 			gp_daemon_act_done(daemon, event);
 		break;
 	case GPREEMPT_EVENT_LEASE_LOST:
@@ -167,6 +167,7 @@ void gp_daemon_act_stop(struct gp_daemon *daemon)
 	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
 	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		client->target = NULL;
+		client->opening = 0;
 		client->held = client->broken = false;
 		gp_daemon_absent_hand(client, 0);
 	}

@@ -145,6 +145,23 @@ int gpreempt_target_open(struct gpreempt *of, int pid,
 	return -ENOSPC;
 }
 
+/* An opening that fails is known at once, or (late_error) by its event. */
+int gpreempt_target_open_async(struct gpreempt *of, int pid,
+			       const struct gpreempt_target_options *options,
+			       struct gpreempt_target **out)
+{
+	int error = gpreempt_target_open(of, pid, options, out);
+
+	if (error)
+		return error;
+	put(&(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
+				     .ticket = ++fake.ticket,
+				     .result = fake.late_error,
+				     .pid = pid,
+				     .target = *out});
+	return fake.ticket;
+}
+
 void gpreempt_target_close(struct gpreempt_target *target)
 {
 	fake.closed_under_way += target->pending > 0;

@@ -29,6 +29,7 @@ struct gpreempt_target {
 struct fake_library {
 	bool open, wait; /* wait: calls end only with fake_finish() */
 	int open_error, target_error, suspend_error, renew_error, share_error;
+	int late_error; /* of an opening, known by its event */
 	struct gpreempt_target target[FAKE_TARGETS];
 	int targets;
 	struct gpreempt_event event[FAKE_EVENTS];

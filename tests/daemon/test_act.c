@@ -265,6 +265,31 @@ static void what_cannot_be_controlled_is_not_scheduled_around(void **state)
 	rig_free(rig);
 }
 
+/* Its opening is not waited for. */
+static void what_turns_out_not_to_be_controlled_is_not_scheduled_around(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low, *high;
+
+	(void)state;
+	fake.late_error = -EOPNOTSUPP;
+	low = agent_known(rig, 2, 500);
+	rig_until(rig, job_of(rig, low)->pin == GP_SCHED_PIN_RUN);
+	assert_null(fake_target(low->pid));
+	fake.late_error = -ECONNRESET; /* the holder was replaced: the next call opens it again */
+	high = agent_known(rig, 1, 2000);
+	rig_run(rig);
+	assert_non_null(fake_target(high->pid));
+	fake.late_error = 0;
+	low->queues = 2;
+	agent_say(low, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_until(rig, job_of(rig, low)->pin == GP_SCHED_PIN_NONE);
+	work(rig, low, true);
+	work(rig, high, true);
+	rig_until(rig, fake_held(low->pid));
+	rig_free(rig);
+}
+
 static void a_hint_makes_room_before_the_work_comes(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -410,6 +435,7 @@ int main(void)
 		cmocka_unit_test(a_broken_device_is_left_alone_until_it_heals),
 		cmocka_unit_test(a_device_is_broken_as_long_as_anybody_says_so),
 		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
+		cmocka_unit_test(what_turns_out_not_to_be_controlled_is_not_scheduled_around),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
 		cmocka_unit_test(observing_records_and_does_nothing),
 		cmocka_unit_test(observing_learns_no_cost),
