@@ -157,8 +157,9 @@ static int brute_force(const struct gp_sim_oracle_request *requests, int count, 
 	return explore(requests, count, suspend, resume, 0, false, 0, memo);
 }
 
-/* Due times first come, first served; all over before the end, so that no cost is cut off. */
-static int make_case(u64 *dice, struct gp_sim_oracle_request *requests, u64 slack, int room)
+/* All over before the end, so that no cost is cut off; `sorted`: first come, first due. */
+static int make_case(u64 *dice, struct gp_sim_oracle_request *requests, u64 slack, bool sorted,
+		     int room)
 {
 	int count = 1 + (int)((*dice = gp_mix(*dice)) % REQUESTS);
 	u64 at = 8, end = 0, due = 0;
@@ -170,8 +171,10 @@ static int make_case(u64 *dice, struct gp_sim_oracle_request *requests, u64 slac
 			.work_ns = 1 + (*dice = gp_mix(*dice)) % 3,
 		};
 		end = GP_MAX(end, at) + requests[i].work_ns;
-		due = GP_MAX(due, end + (slack ? (*dice = gp_mix(*dice)) % slack : 0));
-		requests[i].due_ns = due;
+		requests[i].due_ns = end + (slack ? (*dice = gp_mix(*dice)) % slack : 0);
+		due = GP_MAX(due, requests[i].due_ns);
+		if (sorted)
+			requests[i].due_ns = due;
 	}
 	return (int)due + room <= TIME ? count : 0;
 }
@@ -184,10 +187,11 @@ static void small_cases_agree_with_trying_everything(void **state)
 	(void)state;
 	for (u32 i = 0; i < 6000; i++) {
 		struct gp_sim_oracle_request requests[REQUESTS];
-		u64 slack = i % 3 == 0 ? 0 : i % 3 == 1 ? 3 : 9;
+		static const u64 slacks[] = {0, 3, 9, 9};
+		u64 slack = slacks[i % 4];
 		int suspend = 1 + (int)((dice = gp_mix(dice)) % 3);
 		int resume = 1 + (int)((dice = gp_mix(dice)) % 3);
-		int count = make_case(&dice, requests, slack, resume + 1);
+		int count = make_case(&dice, requests, slack, i % 4 != 3, resume + 1);
 
 		if (!count)
 			continue;
@@ -200,8 +204,8 @@ static void small_cases_agree_with_trying_everything(void **state)
 		if (bound < (u64)best || (!slack && bound != (u64)best))
 			fail_msg("case %u: bound %llu, possible %d", i, (unsigned long long)bound,
 				 best);
-		cases++;
-		exact += bound == (u64)best;
+		cases += i % 4 != 3;
+		exact += i % 4 != 3 && bound == (u64)best;
 	}
 	assert_true(cases > 3000);
 	/* With slack the room between visits is estimated: rarely too generous. */
