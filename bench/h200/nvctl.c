@@ -111,12 +111,14 @@ int nvctl_describe(struct nvctl *control, uint32_t index, char *out, uint32_t si
 		return error;
 	snprintf(out, size,
 		 "{\"handle\":%u,\"channels\":%u,\"timeslice_us\":%lld,\"hardware_id\":%d,"
-		 "\"compute_mode\":%d,\"saves\":%lld,\"cilp_saves\":%lld}",
+		 "\"compute_mode\":%d,\"saves\":%lld,\"cilp_saves\":%lld,"
+		 "\"restores\":%lld}",
 		 d.handle, d.channels, d.valid & GP_NVRM_TIMESLICE ? (long long)d.timeslice_us : -1,
 		 d.valid & GP_NVRM_HARDWARE_ID ? (int)d.hardware_id : -1,
 		 d.valid & GP_NVRM_MODES ? (int)d.compute_mode : -1,
 		 d.valid & GP_NVRM_STATS ? (long long)d.saves : -1,
-		 d.valid & GP_NVRM_STATS ? (long long)d.cilp_saves : -1);
+		 d.valid & GP_NVRM_STATS ? (long long)d.cilp_saves : -1,
+		 d.valid & GP_NVRM_STATS ? (long long)d.restores : -1);
 	return 0;
 }
 

@@ -59,6 +59,7 @@ struct gp_nvrm_detail {
 	u64 timeslice_us;
 	u32 compute_mode;      /* preemption of kernels: 0 at their end, 1 per block, 2 anywhere */
 	u32 saves, cilp_saves; /* of the context, in all and in the middle of a kernel */
+	u32 restores;
 };
 /* The `index`-th group; -ENOENT after the last. */
 int gp_nvrm_detail(struct gp_gpu_control *control, size_t index, struct gp_nvrm_detail *out);

@@ -47,6 +47,7 @@ int gp_nvrm_detail(struct gp_gpu_control *control, size_t index, struct gp_nvrm_
 		out->valid |= GP_NVRM_STATS;
 		out->saves = stats.save;
 		out->cilp_saves = stats.cilp;
+		out->restores = stats.restore;
 	}
 	return 0;
 }
