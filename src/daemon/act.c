@@ -40,6 +40,9 @@ static void end_operation(struct gp_daemon *daemon, struct gp_daemon_operation *
 							   : &daemon->stats.resume,
 					operation->cost_ns);
 	gp_daemon_report_done(daemon, operation);
+	struct gp_daemon_job *job = daemon->by_handle[operation->job];
+	if (job && job->id == operation->job_id)
+		gp_daemon_worth_done(daemon, job, operation);
 	if (operation->token)
 		gp_daemon_act_answer(daemon, operation->token, operation->job, operation->result,
 				     operation->cost_ns);

@@ -42,6 +42,7 @@ const struct gp_daemon_key gp_daemon_keys[] = {
 	DAEMON("max_processes", COUNT, max_processes, 1, GP_SCHED_MAX_PROCESSES, NULL),
 	DAEMON("max_queues", COUNT, max_queues, 1, GP_SCHED_MAX_QUEUES, NULL),
 	DAEMON("metrics_port", COUNT, metrics_port, 0, 65535, NULL),
+	DAEMON("stand_down", YES_NO, stand_down, 0, 0, NULL),
 	END,
 };
 

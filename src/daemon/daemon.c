@@ -50,6 +50,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	if (!error) {
 		gp_daemon_attach_start(daemon);
 		gp_daemon_absent_start(daemon);
+		gp_daemon_worth_start(daemon);
 		error = gp_daemon_host_init(daemon);
 	}
 	if (error)
@@ -113,6 +114,8 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 		gp_daemon_act_stop(daemon);
 		gp_daemon_host_settle(daemon);
 	}
+	if (mode != config.mode || !config.stand_down)
+		gp_daemon_worth_forget(daemon);
 	gp_daemon_host_configure(daemon);
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)
 		gp_daemon_host_respec(daemon, job);

@@ -8,7 +8,7 @@
  *   attach.c   processes without an agent             act.c      operations through the library
  *   absent.c   processes that are stopped             library.c  the connection to the holder
  *   share.c    shares through the library             report.c   record, statistics, views
- *   account.c  totals of jobs, current and ended
+ *   worth.c    whether acting is worth it             account.c  totals of jobs, current and ended
  *   strict.c   suspensions on GPUs that do not show work
  *   turns.c    jobs on them that run one at a time
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/host/stopped.h"
+#include "base/host/urgent.h"
 #include "base/loop.h"
 #include "daemon/config.h"
 #include "daemon/latency.h"
@@ -44,12 +45,28 @@ enum {
 #define GP_DAEMON_GROUP    "gpreempt" /* its members may exceed their ceilings */
 #define GP_DAEMON_NO_GROUP UINT32_MAX
 
+/* What preempting on a device costs and gains: worth.c. */
+struct gp_daemon_worth {
+	u32 failures, cycles;           /* in a row; preemptions in this account */
+	u64 since_ns, cost_ns, gain_ns; /* since_ns: the account's first operation; 0: none */
+	enum gp_proto_stand why;        /* it stands down, until again_ns */
+	u64 again_ns, pause_ns, times;
+	bool due; /* the core does not know yet */
+};
+
+struct gp_daemon_job_worth {
+	u32 device;
+	bool counts;  /* its suspension is a preemption */
+	u64 since_ns; /* confirmed; 0: it is not, or not any more */
+};
+
 struct gp_daemon_device {
 	u32 gpu_id, node;
 	char name[GP_PROTO_NAME];
 	u32 broken;  /* targets whose breaker is open */
 	u32 running; /* clients with work on it that are not held */
 	u64 busy_since, busy_ns;
+	struct gp_daemon_worth worth;
 };
 
 struct gp_daemon_client_queue {
@@ -163,6 +180,7 @@ struct gp_daemon_job {
 
 	bool wanted_held; /* the last action was SUSPEND */
 	struct gp_daemon_job_away away;
+	struct gp_daemon_job_worth worth;
 	u64 suspend_reason, suspended_at;
 	u64 preempted, waited_ns;
 	u64 waited_until; /* waiting before that is counted */
@@ -234,6 +252,7 @@ struct gp_daemon {
 	const char *config_path; /* NULL: built-in values */
 	int forced_mode;         /* on the command line; -1: the configuration's */
 	u64 started_ns;
+	enum gp_urgency urgency; /* of this thread, as obtained */
 
 	struct gp_sched *sched;
 	void *sched_memory;
@@ -249,9 +268,10 @@ struct gp_daemon {
 	struct gp_freezers freezers;
 	struct gp_watch group_watch; /* changes of control groups */
 	struct gp_timer absent_timer;
-	u64 absent_poll_ns; /* when every process with a claim is looked at again */
-	u32 away_count;     /* clients */
-	bool away_due;      /* a job is to be decided again */
+	struct gp_timer worth_timer; /* try again to act */
+	u64 absent_poll_ns;          /* when every process with a claim is looked at again */
+	u32 away_count;              /* clients */
+	bool away_due;               /* a job is to be decided again */
 
 	struct gpreempt *library;
 	struct gp_watch library_watch;
@@ -312,6 +332,8 @@ void gp_daemon_host_free(struct gp_daemon *daemon);
 void gp_daemon_host_settle(struct gp_daemon *daemon);
 /* Index of a device, which is added when it is new; GP_DAEMON_NONE when there are too many. */
 u32 gp_daemon_host_device(struct gp_daemon *daemon, u32 gpu_id);
+/* Gives a device its configuration; its actions are not carried out yet. */
+void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index);
 /* Gives every device its configuration. */
 void gp_daemon_host_configure(struct gp_daemon *daemon);
 
@@ -408,6 +430,21 @@ bool gp_daemon_absent_step(struct gp_daemon *daemon);
 /* Looks from now on, if there is something to look at. */
 void gp_daemon_absent_adapt(struct gp_daemon *daemon);
 
+/* ---- worth.c ---- */
+
+void gp_daemon_worth_start(struct gp_daemon *daemon);
+/* The mode changed: measurements start anew. */
+void gp_daemon_worth_forget(struct gp_daemon *daemon);
+/* The core decided; an operation ended; the core gave one up or it failed. */
+void gp_daemon_worth_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
+			     const struct gp_sched_reason *reason);
+void gp_daemon_worth_resume(struct gp_daemon *daemon, struct gp_daemon_job *job);
+void gp_daemon_worth_done(struct gp_daemon *daemon, struct gp_daemon_job *job,
+			  const struct gp_daemon_operation *operation);
+void gp_daemon_worth_failed(struct gp_daemon *daemon, struct gp_daemon_job *job);
+/* True: the core got an event, and its actions must be carried out. */
+bool gp_daemon_worth_step(struct gp_daemon *daemon);
+
 /* ---- strict.c ---- */
 
 /* Reads open requests from the memory of the programs. */
@@ -481,6 +518,8 @@ void gp_daemon_report_work(struct gp_daemon *daemon, const struct gp_daemon_clie
 			   const struct gp_daemon_client_queue *queue, u64 at_ns);
 void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			  enum gp_proto_decision_kind kind);
+void gp_daemon_report_stand(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_kind kind,
+			    const struct gp_daemon_worth *worth);
 void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemon_status *out);
 void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			       struct gp_proto_msg_job *out);

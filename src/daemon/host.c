@@ -48,19 +48,24 @@ static void discover(struct gp_daemon *daemon)
 	}
 }
 
-static void configure_device(struct gp_daemon *daemon, u32 index)
+void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index)
 {
 	struct gp_daemon_device *device = &daemon->devices[index];
 	struct gp_sched_device_config config;
 
 	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
 				gp_gpu_has(device->gpu_id, GP_GPU_SLICES), &config);
-	if (device->broken)
+	if (device->broken || device->worth.why)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_monotonic_ns(), index, &config);
 	if (error)
 		gp_diag(daemon->diag, GP_ERROR, "GPU %u: invalid configuration: %s", device->gpu_id,
 			strerror(-error));
+}
+
+static void configure_device(struct gp_daemon *daemon, u32 index)
+{
+	gp_daemon_host_set_device(daemon, index);
 	gp_daemon_host_settle(daemon);
 }
 
@@ -153,10 +158,12 @@ static void carry_out(struct gp_daemon *daemon, const struct gp_sched_action *ac
 	switch (action->kind) {
 	case GP_SCHED_SUSPEND:
 		job->wanted_held = true;
+		gp_daemon_worth_suspend(daemon, job, &action->reason);
 		gp_daemon_act_suspend(daemon, job, action);
 		break;
 	case GP_SCHED_RESUME:
 		job->wanted_held = false;
+		gp_daemon_worth_resume(daemon, job);
 		gp_daemon_act_resume(daemon, job, action);
 		break;
 	case GP_SCHED_SHARE:
@@ -211,7 +218,8 @@ void gp_daemon_host_settle(struct gp_daemon *daemon)
 		while (gp_sched_take(daemon->sched, &action))
 			carry_out(daemon, &action);
 		if (!daemon->answer_count) {
-			if (!gp_daemon_absent_step(daemon) && !gp_daemon_strict_step(daemon))
+			if (!gp_daemon_absent_step(daemon) && !gp_daemon_worth_step(daemon) &&
+			    !gp_daemon_strict_step(daemon))
 				break;
 			continue;
 		}

@@ -81,6 +81,7 @@ static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *clie
 	job->id = ++daemon->last_job_id;
 	job->started_ns = gp_monotonic_ns();
 	job->away.since = GP_DAEMON_NEVER;
+	job->worth.device = GP_SCHED_NONE;
 	job->uid = client->who.uid;
 	snprintf(job->name, sizeof(job->name), "%s",
 		 *client->group ? client->group : client->who.name);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/command.h"
+#include "base/host/urgent.h"
 #include "daemon/daemon.h"
 
 #define DEFAULT_CONFIG GP_SYSCONFDIR "/gpreempt/gpreemptd.conf"
@@ -177,6 +178,10 @@ int main(int argc, char **argv)
 			ngettext("mode %s, %u GPU", "mode %s, %u GPUs", daemon->device_count),
 			daemon->config.mode == GP_MODE_ACT ? "act" : "observe",
 			daemon->device_count);
+	daemon->urgency = gp_urgent_begin();
+	if (!error)
+		gp_diag(daemon->diag, GP_NOTE, "CPU scheduling class: %s",
+			gp_urgency_name(daemon->urgency));
 	while (!error && !daemon->loop.stop) {
 		int step = gp_loop_step(&daemon->loop, -1);
 

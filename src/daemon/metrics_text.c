@@ -222,6 +222,9 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	number(out, "queues", "gauge", "Queues of all jobs.", stats->queues);
 	number(out, "acting", "gauge", "1 in mode act, 0 in mode observe.",
 	       stats->mode == GP_MODE_ACT);
+	number(out, "realtime", "gauge",
+	       "1 if the thread of gpreemptd has a real-time CPU scheduling class.",
+	       daemon->urgency == GP_URGENCY_REALTIME);
 	number(out, "cannot_act", "gauge",
 	       "1 while the daemon is in mode act but cannot preempt jobs.",
 	       daemon->problem[0] != 0);
@@ -246,6 +249,21 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_breaker_open", &device);
 		gp_buf_printf(out, "%u\n", device.broken);
+	}
+	describe(out, "gpu_standing_down", "gauge",
+		 "1 while gpreemptd does not preempt on this GPU because it failed or cost more "
+		 "than it gained.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_daemon_report_device_view(daemon, i, &device);
+		device_labels(out, "gpu_standing_down", &device);
+		gp_buf_printf(out, "%u\n", device.stands_down != GP_STAND_NOT);
+	}
+	describe(out, "gpu_stood_down_total", "counter",
+		 "Times that gpreemptd stopped preempting on this GPU for a while.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_daemon_report_device_view(daemon, i, &device);
+		device_labels(out, "gpu_stood_down_total", &device);
+		gp_buf_printf(out, "%llu\n", (unsigned long long)device.stood_down);
 	}
 	describe(out, "gpu_jobs", "gauge", "Jobs with a queue on this GPU.");
 	for (u32 i = 0; i < daemon->device_count; i++) {

@@ -103,6 +103,13 @@ static void count_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 	}
 }
 
+static void count_failure(struct gp_daemon *daemon, struct gp_daemon_job *job)
+{
+	daemon->stats.failures++;
+	if (job)
+		gp_daemon_worth_failed(daemon, job);
+}
+
 void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action)
 {
 	const struct gp_sched_reason *reason = &action->reason;
@@ -151,7 +158,7 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 	else if (job && action->kind == GP_SCHED_RESUME)
 		count_resume(daemon, job, reason->at_ns);
 	else if (reason->why == GP_SCHED_WHY_FAILED || reason->why == GP_SCHED_WHY_TIMEOUT)
-		daemon->stats.failures++;
+		count_failure(daemon, job);
 	add_line(daemon, &line);
 }
 
@@ -209,6 +216,22 @@ void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *
 	add_line(daemon, &line);
 }
 
+void gp_daemon_report_stand(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_kind kind,
+			    const struct gp_daemon_worth *worth)
+{
+	struct gp_proto_msg_decision line = {
+		.at_ns = gp_monotonic_ns(),
+		.kind = kind,
+		.why = worth->why,
+		.gpu_id = gpu_of(daemon, device),
+		.limit_ns = worth->pause_ns,
+		.cost_ns = worth->cost_ns,
+		.saves_ns = worth->gain_ns,
+	};
+
+	add_line(daemon, &line);
+}
+
 bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line,
 			       u32 pid)
 {
@@ -217,6 +240,12 @@ bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_m
 
 	if (id && (line->job == id || line->other == id))
 		return true;
+	/* What happens to a GPU concerns all that use it. */
+	for (size_t i = 0;
+	     client && line->kind >= GP_DECISION_STAND_DOWN && i < client->queue_count; i++) {
+		if (client->queues[i].gpu_id == line->gpu_id)
+			return true;
+	}
 	return line->job_pid == pid || line->other_pid == pid;
 }
 
@@ -251,6 +280,7 @@ void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemo
 		.held = stats.held,
 		.devices = daemon->device_count,
 		.configured = daemon->config_path != NULL,
+		.urgency = daemon->urgency,
 	};
 	if (daemon->config_path)
 		snprintf(out->config, sizeof(out->config), "%s", daemon->config_path);
@@ -383,7 +413,7 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 		.gpu_id = device->gpu_id,
 		.node = device->node,
 		.policy = state.policy,
-		.can_suspend = config.can_suspend && !device->broken,
+		.can_suspend = config.can_suspend && !device->broken && !device->worth.why,
 		.can_share = config.can_share,
 		.broken = device->broken != 0,
 		.members = state.members,
@@ -393,6 +423,9 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 		.suspend_ns = state.suspend_ns,
 		.resume_ns = state.resume_ns,
 		.busy_ns = device->busy_ns,
+		.stands_down = device->worth.why,
+		.again_ns = device->worth.why ? device->worth.again_ns : GP_DAEMON_NEVER,
+		.stood_down = device->worth.times,
 	};
 	if (device->running)
 		out->busy_ns += now - GP_MIN(device->busy_since, now);

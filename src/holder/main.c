@@ -20,6 +20,7 @@
 
 #include "base/command.h"
 #include "base/spawn.h"
+#include "base/host/urgent.h"
 #include "holder/guardian.h"
 #include "holder/holder.h"
 #include "proto/directory.h"
@@ -141,6 +142,8 @@ static int serve(const struct program *program)
 	int error = options.guard_ns ? gp_holder_open(&holder, &options) : -ENOMEM;
 	if (error)
 		return say(error, _("cannot start"));
+	/* Clients wait for this loop; on a busy host it would wait for a CPU. */
+	(void)gp_urgent_begin();
 	while (!gp_holder_step(&holder, -1))
 		;
 	/* Clients that come now find no socket, and start another holder, which waits for the lock.

@@ -57,6 +57,8 @@ struct gp_proto_msg_daemon_status {
 	u32 pid, mode;                     /* mode: 0 observe, 1 act */
 	u32 jobs, processes, queues, held, devices;
 	u32 configured; /* 1: `config` was read; 0: built-in values */
+	u32 urgency;    /* CPU scheduling class: 0 normal, 1 nice, 2 realtime */
+	u32 reserved;
 	char config[256];
 	char problem[GP_PROTO_TEXT]; /* why it cannot act although it should; "" nothing */
 };
@@ -143,13 +145,23 @@ struct gp_proto_msg_accounts {
 	struct gp_proto_msg_account accounts[];
 };
 
+/* Why gpreemptd does not preempt on a GPU for a while. */
+enum gp_proto_stand {
+	GP_STAND_NOT,
+	GP_STAND_FAILURES, /* operations failed, one after the other */
+	GP_STAND_LOSS,     /* they cost more than they gained */
+};
+
 struct gp_proto_msg_device {
 	u32 gpu_id, node;
 	u32 policy, can_suspend, can_share;
 	u32 broken; /* 1: preempting is switched off, a driver call failed badly */
 	u32 members, running, held, admitted_ppm;
 	u64 suspend_ns, resume_ns;
-	u64 busy_ns; /* in all, with a job running on it */
+	u64 busy_ns;               /* in all, with a job running on it */
+	u32 stands_down, reserved; /* enum gp_proto_stand */
+	u64 again_ns;              /* GP_DAEMON_NEVER: does not stand down */
+	u64 stood_down;            /* times */
 	char name[GP_PROTO_NAME];
 };
 
@@ -169,6 +181,11 @@ enum gp_proto_decision_kind { /* the first as enum gp_sched_action_kind */
 						 * why: SUSPEND, RESUME or SHARE */
 			      GP_DECISION_CAME, /* a job came; gone */
 			      GP_DECISION_WENT,
+			      /* preempting on gpu_id costs more than it gains, or fails: why is
+			       * enum gp_proto_stand, limit_ns the pause, cost_ns and saves_ns what
+			       * was measured; and the end of it */
+			      GP_DECISION_STAND_DOWN,
+			      GP_DECISION_ACT_AGAIN,
 };
 
 /* A line of the record: the observation and the action. As struct gp_sched_reason, with names. */

@@ -40,7 +40,8 @@ bool gp_cli_decision_is_routine(const struct gp_proto_msg_decision *line)
 		return true;
 	if (line->kind == GP_DECISION_DONE && line->why == GP_DECISION_SHARE)
 		return false;
-	return line->kind >= GP_DECISION_DONE && !(line->kind == GP_DECISION_DONE && line->error);
+	return line->kind >= GP_DECISION_DONE && line->kind < GP_DECISION_STAND_DOWN &&
+	       !(line->kind == GP_DECISION_DONE && line->error);
 }
 
 /* Where nobody sees work it counts as being without end, which is no estimate to be shown. */
@@ -98,6 +99,25 @@ static void done_text(const struct gp_proto_msg_decision *line, const char *job,
 			 gp_duration_text(line->cost_ns).text);
 }
 
+static void stand_text(const struct gp_proto_msg_decision *line, char *out, size_t size)
+{
+	struct gp_units_text pause = gp_duration_text(line->limit_ns);
+
+	if (line->kind == GP_DECISION_ACT_AGAIN)
+		snprintf(out, size, _("GPU %x: gpreemptd preempts again"), line->gpu_id);
+	else if (line->why == GP_STAND_FAILURES)
+		snprintf(out, size,
+			 _("GPU %x: gpreemptd stands down for %s: operations failed one after the "
+			   "other"),
+			 line->gpu_id, pause.text);
+	else
+		snprintf(out, size,
+			 _("GPU %x: gpreemptd stands down for %s: preemptions cost %s and gained "
+			   "%s"),
+			 line->gpu_id, pause.text, gp_duration_text(line->cost_ns).text,
+			 gp_duration_text(line->saves_ns).text);
+}
+
 const char *gp_cli_away_name(u32 away)
 {
 	static const char *const names[] = {NULL, "stopped", "traced", "frozen", "hand"};
@@ -153,6 +173,10 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		snprintf(out, size, _("%s started: %s, priority %u"), job,
 			 gp_cli_class_name(line->job_class), line->job_priority);
 		break;
+	case GP_DECISION_STAND_DOWN:
+	case GP_DECISION_ACT_AGAIN:
+		stand_text(line, out, size);
+		break;
 	case GP_DECISION_WENT:
 		snprintf(out, size, _("%s ended"), job);
 		break;
@@ -180,8 +204,9 @@ static void decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, 
 
 const char *gp_cli_decision_kind_name(u32 kind)
 {
-	static const char *const names[] = {"suspend", "resume", "share", "renew", "timer",
-					    "note",    "done",   "came",  "went"};
+	static const char *const names[] = {"suspend", "resume",     "share",    "renew",
+					    "timer",   "note",       "done",     "came",
+					    "went",    "stand_down", "act_again"};
 
 	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
 }

@@ -235,6 +235,7 @@ const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 	if (top->from_driver)
 		return top->driver.policy;
 	return device->broken        ? _("switched off")
+	       : device->stands_down ? _("stands down")
 	       : device->can_suspend ? gp_sched_policy_name(device->policy)
 				     : _("none");
 }
@@ -257,6 +258,9 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 		   gp_v_as(gp_v_text(policy), gp_cli_top_policy(top, device)));
 	gp_cli_put(row, "can_suspend", NULL, 0, gp_v_if(daemon, gp_v_bool(device->can_suspend)));
 	gp_cli_put(row, "broken", NULL, 0, gp_v_if(daemon, gp_v_bool(device->broken)));
+	gp_cli_put(row, "stands_down", NULL, 0,
+		   gp_v_if(daemon, gp_v_bool(device->stands_down != GP_STAND_NOT)));
+	gp_cli_put(row, "stood_down", NULL, 0, gp_v_if(daemon, gp_v_count(device->stood_down)));
 	gp_cli_put(row, NULL, "SUSPEND", RIGHT_AT(7, 0),
 		   gp_v_if(daemon, gp_v_ns(device->suspend_ns)));
 	gp_cli_put(row, NULL, "RESUME", RIGHT_AT(8, 0),

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* Acting is never worse than not acting: where operations fail, or cost more than they gain, the
+ * daemon stands down for a while and lets everything run. */
+#include "rig.h"
+
+static struct gp_daemon_worth *worth(struct rig *rig)
+{
+	return &rig->daemon->devices[gp_daemon_host_device(rig->daemon, GPU)].worth;
+}
+
+static u32 stands(struct rig *rig, u32 kind)
+{
+	u32 count = 0;
+
+	for (u64 id = gp_daemon_record_first(&rig->daemon->record); id < rig->daemon->record.next;
+	     id++)
+		count += gp_daemon_record_at(&rig->daemon->record, id)->kind == kind;
+	return count;
+}
+
+static void pass(struct rig *rig, u64 ms)
+{
+	u64 start = gp_monotonic_ns();
+
+	while (gp_monotonic_ns() - start < ms * GP_NS_PER_MS) {
+		rig_run(rig);
+		gp_loop_step(&rig->daemon->loop, 5);
+	}
+}
+
+static void three_failures_in_a_row_end_preempting_for_a_while(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_device device;
+
+	(void)state;
+	fake.suspend_error = -EIO;
+	work(rig, low, true);
+	work(rig, high, true);
+	rig_until(rig, worth(rig)->why);
+	assert_int_equal(worth(rig)->why, GP_STAND_FAILURES);
+	assert_int_equal(lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_FAILED), 3);
+	assert_int_equal(stands(rig, GP_DECISION_STAND_DOWN), 1);
+	gp_daemon_report_device_view(rig->daemon, gp_daemon_host_device(rig->daemon, GPU), &device);
+	assert_int_equal(device.stands_down, GP_STAND_FAILURES);
+	assert_false(device.can_suspend);
+	assert_false(fake_held(low->pid));
+	fake.suspend_error = 0;
+	rig_until(rig, fake_held(low->pid));
+	assert_int_equal(stands(rig, GP_DECISION_ACT_AGAIN), 1);
+	assert_int_equal(worth(rig)->why, GP_STAND_NOT);
+	/* A success between failures begins a new row. */
+	assert_int_equal(worth(rig)->failures, 0);
+	rig_free(rig);
+}
+
+/* One preemption whose operations take so long, while `high` has work for `ms`. */
+static void preempt(struct rig *rig, struct agent *high, u64 took, u64 ms)
+{
+	fake.wait = true;
+	work(rig, high, true);
+	pass(rig, took);
+	fake_finish(1);
+	pass(rig, ms);
+	work(rig, high, false);
+	pass(rig, took);
+	fake_finish(1);
+	fake.wait = false;
+	rig_run(rig);
+}
+
+static void preemptions_that_cost_more_than_they_gain_end(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	u64 first;
+
+	(void)state;
+	work(rig, low, true);
+	for (int i = 0; i < 100 && !worth(rig)->why; i++)
+		preempt(rig, high, 60, 0);
+	assert_int_equal(worth(rig)->why, GP_STAND_LOSS);
+	assert_int_equal(rig->daemon->stats.failures, 0);
+	first = worth(rig)->pause_ns;
+	/* Meanwhile work of higher priority runs beside the other, as if only observed. */
+	int before = fake.suspends;
+	u64 until = worth(rig)->again_ns;
+	work(rig, high, true);
+	if (gp_monotonic_ns() < until) {
+		assert_int_equal(fake.suspends, before);
+		assert_false(fake_held(low->pid));
+	}
+	work(rig, high, false);
+	rig_until(rig, !worth(rig)->why);
+	/* No better: the next pause is longer. */
+	for (int i = 0; i < 100 && !worth(rig)->why; i++)
+		preempt(rig, high, 60, 0);
+	assert_true(worth(rig)->pause_ns == 2 * first);
+	assert_int_equal(stands(rig, GP_DECISION_STAND_DOWN), 2);
+	rig_free(rig);
+}
+
+static void preemptions_that_gain_go_on(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	for (u64 start = gp_monotonic_ns(); gp_monotonic_ns() - start < 3 * GP_NS_PER_S;) {
+		work(rig, high, true);
+		assert_true(fake_held(low->pid));
+		pass(rig, 100);
+		work(rig, high, false);
+		pass(rig, 5);
+	}
+	assert_int_equal(worth(rig)->times, 0);
+	rig_free(rig);
+}
+
+static void an_administrator_may_forbid_it(void **state)
+{
+	struct rig *rig = rig_new("[daemon]\nmode = act\nstand_down = no\nlease = 60s\n"
+				  "max_suspend = 600s\noperation_timeout = 60s\n" PROMPT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake.suspend_error = -EIO;
+	work(rig, low, true);
+	work(rig, high, true);
+	rig_until(rig, lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_FAILED) > 3);
+	assert_int_equal(worth(rig)->times, 0);
+	rig_free(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(three_failures_in_a_row_end_preempting_for_a_while),
+		cmocka_unit_test(preemptions_that_cost_more_than_they_gain_end),
+		cmocka_unit_test(preemptions_that_gain_go_on),
+		cmocka_unit_test(an_administrator_may_forbid_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
