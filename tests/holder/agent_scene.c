@@ -42,6 +42,11 @@ static void suspend_queues(int fd, const struct gp_wire_message *message, struct
 				       .type = GP_MSG_AGENT_CHANGED,
 				       .size = sizeof(changed)};
 
+	me->suspends += me->suspend_error != 0;
+	if (me->suspend_error) {
+		gp_wire_refuse(fd, &message->header, me->suspend_error, GP_SAY_DRIVER_REFUSED);
+		return;
+	}
 	me->lease_ms = (int)body->lease_ms;
 	me->owner = fd;
 	me->suspended = 1;

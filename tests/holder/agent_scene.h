@@ -13,12 +13,13 @@
 
 struct shown {
 	int ready, suspended, suspends, resumes, renewals, lease_ms, priority, share, connections;
-	int owner;        /* descriptor of the connection that suspended it */
-	int deaf;         /* set by the test: it does not answer any more */
-	int old;          /* set by the test: it speaks version 1 of the protocol */
-	int closes;       /* set by the test: it ends a connection that says HELLO */
-	int resume_error; /* set by the test: outcome of RESUME */
-	int flood;        /* set by the test: CHANGED it sends before it answers SUSPEND */
+	int owner;         /* descriptor of the connection that suspended it */
+	int deaf;          /* set by the test: it does not answer any more */
+	int old;           /* set by the test: it speaks version 1 of the protocol */
+	int closes;        /* set by the test: it ends a connection that says HELLO */
+	int resume_error;  /* set by the test: outcome of RESUME */
+	int suspend_error; /* set by the test: outcome of SUSPEND, which does nothing then */
+	int flood;         /* set by the test: CHANGED it sends before it answers SUSPEND */
 };
 
 extern struct scene scene;

@@ -90,6 +90,8 @@ static int fake_suspend(struct gp_gpu_control *control, const u32 *ids, size_t c
 
 		memmove(fake.fail, fake.fail + 1, sizeof(fake.fail) - sizeof(fake.fail[0]));
 		fake.fail_count--;
+		if (error && fake.partial)
+			fake_change((u32[]){0, 1}, 2, true, done);
 		if (error)
 			return error;
 	}

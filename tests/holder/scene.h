@@ -29,6 +29,7 @@ struct fake {
 	bool copies; /* stop with the next suspend of all */
 	int fail[8]; /* results of the next suspends, 0: works */
 	int fail_count;
+	bool partial;     /* one that fails has stopped the queues of GPU 100 */
 	int resume_error; /* of every resume */
 	int attach_error, probe_error;
 	int gate; /* suspend waits until a byte comes out of it; -1: does not */

@@ -286,6 +286,54 @@ static void a_process_that_ends_is_reported(void **state)
 }
 
 /* Nobody holds it any more: a driver that refuses to start it is left no choice. */
+/* One GPU hangs, or is gone, and the other has stopped already. */
+static void a_process_of_which_one_gpu_does_not_stop_runs_on_all(void **state)
+{
+	static const int errors[] = {-EIO, -ENODEV};
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(errors); i++) {
+		struct client *client = scene_client(&scene), *other = scene_client(&scene);
+		int target = open_self(&scene, client, 0), seen = open_self(&scene, other, 0);
+
+		fake.partial = true;
+		for (fake.fail_count = 0; fake.fail_count < 5; fake.fail_count++)
+			fake.fail[fake.fail_count] = errors[i];
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE),
+				 errors[i]);
+		assert_int_equal(refusal(client),
+				 errors[i] == -EIO ? GP_SAY_STUCK : GP_SAY_PROCESS_ERROR);
+		UNTIL(&scene, all(false));
+		assert_int_equal(target_call(&scene, client, GP_MSG_RENEW, target), -ENOLCK);
+		assert_int_equal(count_events(&scene, other, GP_EVENT_HELD_ELSEWHERE), 0);
+		fake.fail_count = 0;
+		/* It can be held again, and let go. */
+		assert_int_equal(suspend(&scene, other, seen, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+		assert_int_equal(resume(&scene, other, seen), FAKE_QUEUES);
+		client_close(client);
+		client_close(other);
+		UNTIL(&scene, !scene.holder.member_count);
+	}
+}
+
+/* Its GPU was reset while it was held: the session ends, which starts what is left. */
+static void a_gpu_that_is_reset_while_held_lets_go(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+
+	(void)state;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	fake.resume_error = -ENODEV;
+	assert_int_equal(resume(&scene, client, target), -ENODEV);
+	assert_int_equal(refusal(client), GP_SAY_PROCESS_ERROR);
+	assert_int_equal(fake.attached, 0);
+	assert_true(all(false));
+	fake.resume_error = 0;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	client_close(client);
+}
+
 /* The driver does not come back from one call: the process can be opened all the same. */
 static void a_slow_suspend_delays_no_open(void **state)
 {
@@ -385,6 +433,8 @@ int main(void)
 		THREADED(a_process_that_ends_is_reported),
 		THREADED(a_slow_suspend_holds_up_no_renewal),
 		THREADED(a_slow_suspend_delays_no_open),
+		INLINE(a_process_of_which_one_gpu_does_not_stop_runs_on_all),
+		INLINE(a_gpu_that_is_reset_while_held_lets_go),
 		INLINE(what_cannot_be_resumed_is_let_go),
 		INLINE(a_process_without_a_session_is_looked_after),
 	};

@@ -138,6 +138,35 @@ static void a_strangers_agent_does_not_end_the_opening(void **state)
 	client_close(client);
 }
 
+/* Ranks on several GPUs, of which one hangs or was reset: the others must not wait for it. */
+static void a_group_of_which_one_does_not_stop_runs(void **state)
+{
+	static const int errors[] = {-EIO, -ENODEV};
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	for (u32 i = 0; i < 3; i++) {
+		start_agent(i, "job");
+		agent_ready(i);
+	}
+	int group = open_group(client, "job");
+	assert_int_equal(opened(client)->process_count, 3);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(errors); i++) {
+		int before = shown[1].suspends;
+
+		set(&shown[1].suspend_error, errors[i]);
+		assert_int_equal(suspend(&scene, client, group, LONG_LEASE, LONG_LEASE), errors[i]);
+		assert_true(refusal(client) != GP_SAY_NOTHING);
+		assert_true(shown[1].suspends > before);
+		assert_true(shown[0].suspends > 0 && shown[2].suspends > 0);
+		UNTIL(&scene, !shown[0].suspended && !shown[2].suspended);
+		assert_int_equal(target_call(&scene, client, GP_MSG_RENEW, group), -ENOLCK);
+	}
+	set(&shown[1].suspend_error, 0);
+	assert_int_equal(suspend(&scene, client, group, LONG_LEASE, LONG_LEASE), 6);
+	client_close(client);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, agent_scene_open, agent_scene_close)
@@ -148,6 +177,7 @@ int main(void)
 		T(a_dead_member_is_forgotten),
 		T(a_deaf_agent_is_left_out),
 		T(a_strangers_agent_does_not_end_the_opening),
+		T(a_group_of_which_one_does_not_stop_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
