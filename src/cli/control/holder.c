@@ -35,31 +35,56 @@ static bool has_open(pid_t pid, const struct stat *file)
 	return found;
 }
 
-pid_t gp_cli_holder_owner(void)
+static int path_of(const struct gp_cli_holder *holder, const char *name, char *out, size_t size)
+{
+	if (!holder->directory[0])
+		return gp_proto_directory_path(out, size, name, 0);
+	return (size_t)snprintf(out, size, "%s/%s", holder->directory, name) < size ? 0
+										    : -ENAMETOOLONG;
+}
+
+static bool belongs_to(pid_t pid, uid_t uid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) == 0 && st.st_uid == uid;
+}
+
+pid_t gp_cli_holder_owner(const struct gp_cli_holder *holder)
 {
 	struct sockaddr_un address;
 	struct gp_buf text = {0};
 	struct stat file;
 	pid_t pid = 0;
 
-	if (gp_proto_directory_path(address.sun_path, sizeof(address.sun_path), "holder.lock", 0) <
-		    0 ||
-	    stat(address.sun_path, &file) < 0)
+	/* Another user may have put anything there: a plain file, and a process of that user. */
+	if (path_of(holder, "holder.lock", address.sun_path, sizeof(address.sun_path)) < 0 ||
+	    lstat(address.sun_path, &file) < 0 || !S_ISREG(file.st_mode))
 		return 0;
 	if (gp_file_read(address.sun_path, 64, &text) == 0)
 		pid = atoi(gp_buf_str(&text));
 	gp_buf_free(&text);
-	return pid > 1 && has_open(pid, &file) ? pid : 0;
+	if (pid <= 1 || !has_open(pid, &file) ||
+	    (holder->directory[0] && !belongs_to(pid, holder->uid)))
+		return 0;
+	return pid;
 }
 
-static int connect_socket(int *out)
+static int connect_socket(const struct gp_cli_holder *holder, int *out)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int error = gp_proto_directory_path(address.sun_path, sizeof(address.sun_path),
-					    "holder.sock", 0);
+	int error = path_of(holder, "holder.sock", address.sun_path, sizeof(address.sun_path));
 
 	if (error)
 		return error;
+	if (holder->directory[0]) {
+		*out = gp_proto_directory_connect_owned(address.sun_path);
+		if (*out >= 0)
+			return 0;
+		return *out == -ECONNREFUSED ? -ENOENT : *out == -EAGAIN ? -ETIME : *out;
+	}
 	/* Never blocks: a hung holder may have a full backlog. */
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -81,22 +106,59 @@ int gp_cli_holder_connect(struct gp_cli_holder *holder, int timeout_ms)
 
 	holder->socket = -1;
 	holder->pid = 0;
-	int error = connect_socket(&holder->socket);
+	int error = connect_socket(holder, &holder->socket);
 	if (error == -ENOENT)
 		return error;
 	/* Not the socket's peer: that is who called listen(), a parent that may have ended since.
 	 */
-	holder->pid = gp_cli_holder_owner();
+	holder->pid = gp_cli_holder_owner(holder);
 	if (error)
 		return error;
 	error = gp_wire_peer(holder->socket, &peer, &uid);
-	if (!error && !gp_wire_peer_allowed(uid))
+	if (!error && (holder->directory[0] ? uid != holder->uid : !gp_wire_peer_allowed(uid)))
 		error = -EPERM;
 	if (!error)
 		error = gp_wire_call(holder->socket, GP_MSG_HELLO, 1, &hello, sizeof(hello), -1,
 				     &holder->message, timeout_ms, NULL, NULL);
 	/* One that ends now holds nothing any more. */
 	return error == -ECONNRESET || error == -EPIPE ? -ENOENT : error < 0 ? error : 0;
+}
+
+struct others {
+	struct gp_cli_holder *room;
+	int (*visit)(void *data, struct gp_cli_holder *holder);
+	void *data;
+	uid_t *seen;
+	size_t count, capacity;
+	int result;
+};
+
+static void visit_other(void *data, const char *directory, unsigned int owner)
+{
+	struct others *others = data;
+
+	for (size_t i = 0; i < others->count; i++)
+		if (others->seen[i] == owner)
+			return;
+	if (others->result || gp_array_grow((void **)&others->seen, others->count,
+					    &others->capacity, sizeof(*others->seen)))
+		return;
+	others->seen[others->count++] = owner;
+	snprintf(others->room->directory, sizeof(others->room->directory), "%s", directory);
+	others->room->uid = owner;
+	others->room->socket = -1;
+	others->result = others->visit(others->data, others->room);
+	gp_cli_holder_close(others->room);
+}
+
+int gp_cli_holder_each_other(struct gp_cli_holder *room,
+			     int (*visit)(void *data, struct gp_cli_holder *holder), void *data)
+{
+	struct others others = {.room = room, .visit = visit, .data = data};
+
+	gp_proto_directory_each_holder(visit_other, &others);
+	free(others.seen);
+	return others.result;
 }
 
 void gp_cli_holder_close(struct gp_cli_holder *holder)

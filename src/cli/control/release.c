@@ -32,7 +32,8 @@ struct release {
 	u32 pid; /* 0: all, or the group */
 	const char *group;
 	bool all, json, killed;
-	int count;   /* suspensions that were ended; -1: not known */
+	int count; /* suspensions that were ended; -1: not known */
+	int others_error;
 	int started; /* processes whose NVIDIA channels were started */
 };
 
@@ -69,7 +70,7 @@ static int kill_holder(struct release *release, int why)
 	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* Pinned first and looked at again then: it may have ended while it was waited for, and
 	 * its number be somebody else's. */
-	if (end.fd >= 0 && gp_cli_holder_owner() != pid) {
+	if (end.fd >= 0 && gp_cli_holder_owner(&release->holder) != pid) {
 		close(end.fd);
 		return 0;
 	}
@@ -127,7 +128,8 @@ static int ask(struct release *release)
 	else if (!status)
 		status = gp_cli_holder_ask(&release->holder, GP_MSG_RELEASE, release->pid, timeout);
 	if (status >= 0) {
-		release->count = status;
+		if (release->count >= 0)
+			release->count += status;
 		return 0;
 	}
 	/* Nobody to ask, so nothing is held: a suspension does not outlive its holder. */
@@ -177,9 +179,26 @@ static void show(struct release *release)
 	(void)gp_cli_answer(doc, release->json, &release->sink.diag);
 }
 
+/* One that fails does not keep the others from being released. */
+static int ask_other(void *data, struct gp_cli_holder *holder)
+{
+	struct release *release = data;
+	int error = ask(release);
+
+	(void)holder; /* release->holder */
+	release->others_error = release->others_error ? release->others_error : error;
+	return 0;
+}
+
 static int act(struct release *release)
 {
 	int error = ask(release);
+
+	/* Root's reach those of all users. */
+	gp_cli_holder_close(&release->holder);
+	(void)gp_cli_holder_each_other(&release->holder, ask_other, release);
+	if (!error)
+		error = release->others_error;
 
 	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline.
 	 */
@@ -225,7 +244,7 @@ static const struct gp_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("release all suspended processes of this user")},
+	 N_("release all suspended processes of this user (as\nroot: of all users)")},
 	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("how long to wait for the holder before killing it\n(default 2s)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,

@@ -9,7 +9,7 @@
 #include "cli/control/target_command.h"
 #include "show/doc.h"
 
-enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
+enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000, OTHER_MS = 1000 };
 
 struct status {
 	char **words; /* of the command line */
@@ -21,6 +21,10 @@ struct status {
 	size_t id_count;
 	bool json;
 	u64 now_ns;
+	struct gp_proto_msg_hold *holds;
+	size_t hold_count, hold_room;
+	pid_t holder_pid; /* of this user's */
+	u32 others;       /* holders of other users that answered */
 	struct gp_cli_holder holder;
 };
 
@@ -84,13 +88,13 @@ static void hold_row(const struct status *status, struct gp_doc *doc,
 	seconds_cell(doc, true, -seconds_since(status, hold->lease_ends_ns));
 }
 
-static int show_holds(const struct status *status, const struct gp_cli_holds *holds)
+static int show_holds(const struct status *status)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 
-	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder.pid));
+	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder_pid));
 	gp_doc_table(doc, "holds", NULL);
-	gp_doc_if_empty(doc, status->holder.pid
+	gp_doc_if_empty(doc, status->holder_pid || status->others
 				     ? N_("Nothing is suspended.")
 				     : N_("Nothing is suspended: no holder is running."));
 	gp_doc_column(doc, "pid", "PID");
@@ -104,23 +108,54 @@ static int show_holds(const struct status *status, const struct gp_cli_holds *ho
 	gp_doc_right(doc);
 	gp_doc_column(doc, "lease_left_s", "LEASE");
 	gp_doc_right(doc);
-	for (size_t i = 0; i < holds->count; i++)
-		hold_row(status, doc, &holds->items[i]);
+	for (size_t i = 0; i < status->hold_count; i++)
+		hold_row(status, doc, &status->holds[i]);
 	return print(status, doc);
+}
+
+/* The holds of one holder are added to those of the others. */
+static int add_holds(struct status *status, int timeout_ms)
+{
+	struct gp_cli_holds holds = {0};
+	int error = gp_cli_holder_connect(&status->holder, timeout_ms);
+
+	if (!error)
+		error = gp_cli_holder_holds(&status->holder, &holds, timeout_ms);
+	for (size_t i = 0; !error && i < holds.count; i++) {
+		if (gp_array_grow((void **)&status->holds, status->hold_count, &status->hold_room,
+				  sizeof(*status->holds)))
+			error = -ENOMEM;
+		else
+			status->holds[status->hold_count++] = holds.items[i];
+	}
+	free(holds.items);
+	gp_cli_holder_close(&status->holder);
+	return error;
+}
+
+/* Another user's that does not answer is named, and the rest is shown all the same. */
+static int add_other(void *data, struct gp_cli_holder *holder)
+{
+	struct status *status = data;
+	int error = add_holds(status, OTHER_MS);
+
+	if (error && error != -ENOENT)
+		gp_diag(&status->sink.diag, GP_WARNING,
+			"cannot query the holder (pid %d) of user %u: %s", (int)holder->pid,
+			(unsigned int)holder->uid, strerror(-error));
+	status->others += !error;
+	return 0;
 }
 
 static int all_holds(struct status *status)
 {
-	struct gp_cli_holds holds = {0};
-	int error = gp_cli_holder_connect(&status->holder, TIMEOUT_MS);
+	int error = add_holds(status, TIMEOUT_MS);
 
-	if (!error)
-		error = gp_cli_holder_holds(&status->holder, &holds, TIMEOUT_MS);
-	status->now_ns = gp_monotonic_ns();
 	if (error == -ENOENT) {
 		status->holder.pid = 0;
 		error = 0;
 	}
+	status->holder_pid = status->holder.pid;
 	if (error == -ETIME)
 		gp_fail(&status->sink.diag, error,
 			"the holder (pid %d) does not answer; use 'gpreempt release --all' to end "
@@ -128,10 +163,11 @@ static int all_holds(struct status *status)
 			(int)status->holder.pid);
 	else if (error)
 		gp_fail(&status->sink.diag, error, "cannot query the holder: %s", strerror(-error));
-	else
-		error = show_holds(status, &holds);
-	free(holds.items);
-	gp_cli_holder_close(&status->holder);
+	(void)gp_cli_holder_each_other(&status->holder, add_other, status);
+	status->now_ns = gp_monotonic_ns();
+	if (!error || status->hold_count)
+		show_holds(status);
+	free(status->holds);
 	return error;
 }
 
@@ -395,8 +431,8 @@ const struct gp_command gp_cli_status = {
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Show suspensions, their owners and their age"),
 	.description = N_(
-		"Without PID, lists every suspension of this user and the time left on its lease. "
-		"With\n"
+		"Without PID, lists every suspension of this user (as root: of all users) and the\n"
+		"time left on its lease. With\n"
 		"PID, lists the queues of the process (or only the named ones), which of them are\n"
 		"suspended, and the mechanism that would be used and why. QUEUE is the KFD id "
 		"that\n"

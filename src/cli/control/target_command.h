@@ -54,16 +54,22 @@ void gp_cli_target_name(char *out, size_t size, u32 pid, const char *group);
 /* ---- the holder without the library ---- */
 
 struct gp_cli_holder {
-	int socket; /* -1: none */
-	pid_t pid;  /* 0: not known */
+	int socket;          /* -1: none */
+	pid_t pid;           /* 0: not known */
+	char directory[108]; /* of another user's holder, for root; "": this user's */
+	uid_t uid;           /* of that user */
 	struct gp_wire_message message;
 };
 
 /* Connects to the holder there is; none is started. -ENOENT: there is none. -ETIME: it hangs, and
  * `pid` is set when it could be found. */
 int gp_cli_holder_connect(struct gp_cli_holder *holder, int timeout_ms);
-/* The holder of this directory by its lock file; 0 when there is none, or it cannot be known. */
-pid_t gp_cli_holder_owner(void);
+/* The holder of that directory by its lock file; 0 when there is none, or it cannot be known. */
+pid_t gp_cli_holder_owner(const struct gp_cli_holder *holder);
+/* For root: calls `visit` for the holder of every other user, not yet connected, until it returns
+ * non-zero; returns that. One per user, so that no user can keep this busy. */
+int gp_cli_holder_each_other(struct gp_cli_holder *room,
+			     int (*visit)(void *data, struct gp_cli_holder *holder), void *data);
 void gp_cli_holder_close(struct gp_cli_holder *holder);
 /* Sends one of the requests that name no target of ours. Returns the answer's status. */
 int gp_cli_holder_ask(struct gp_cli_holder *holder, u16 type, u32 value, int timeout_ms);
