@@ -108,7 +108,8 @@ static void set_controlled(struct gp_daemon_client *client, int error)
 	struct gp_daemon *daemon = client->daemon;
 	bool was = client->job->uncontrolled;
 
-	if (error && error != -ESRCH && !client->open_tries)
+	if (error && error != -ESRCH && !client->open_tries &&
+	    gp_daemon_user_may_log(daemon, client->who.uid))
 		gp_diag(daemon->diag, GP_WARNING, "cannot preempt process %u (%s): %s",
 			client->who.pid, client->who.name, gpreempt_error(daemon->library));
 	client->job->uncontrolled = error != 0;

@@ -13,6 +13,17 @@ static int ask(struct gp_daemon_client *client, u16 type, const void *body, size
 	return gp_wire_send(client->watch.fd, type, ++client->serial, 0, body, size, -1);
 }
 
+/* One list at a time: what changes meanwhile is in the next one. */
+static int ask_list(struct gp_daemon_client *client)
+{
+	if (client->listing) {
+		client->ask_again = true;
+		return 0;
+	}
+	client->listing = true;
+	return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+}
+
 static void greet(struct gp_daemon_client *client)
 {
 	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
@@ -81,13 +92,14 @@ static int watching(struct gp_daemon_client *client, const struct gp_wire_messag
 	if (error)
 		return error;
 	client->state = GP_CLIENT_QUEUES;
-	return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+	return ask_list(client);
 }
 
 static int queues(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	const struct gp_proto_msg_queues *list = (const struct gp_proto_msg_queues *)message->body;
 
+	client->listing = false;
 	if (message->header.status < 0)
 		return -EPROTO;
 	if (message->header.size < sizeof(message->header) + sizeof(*list) ||
@@ -119,7 +131,7 @@ static int queues(struct gp_daemon_client *client, const struct gp_wire_message 
 	int error = !client->watching && list->count ? watch(client) : 0;
 	if (client->ask_again && !error) {
 		client->ask_again = false;
-		error = ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+		error = ask_list(client);
 	}
 	return error;
 }
@@ -159,7 +171,7 @@ void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns)
 		return;
 	/* If the question does not fit, the queues are still gone. */
 	if (gp_daemon_claims_check(client))
-		ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+		ask_list(client);
 	if (!client->activity)
 		return;
 	/* An agent's slots are by the driver's id. */
@@ -247,7 +259,7 @@ static int event(struct gp_daemon_client *client, const struct gp_wire_message *
 	case GP_MSG_AGENT_REQUEST:
 		return request(client, message);
 	case GP_MSG_AGENT_CHANGED:
-		return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+		return ask_list(client);
 	default:
 		return 0; /* of a newer agent */
 	}

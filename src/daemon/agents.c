@@ -81,12 +81,15 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 			close(daemon->message.fd);
 	}
 	if (error) {
-		if (error == -EPROTONOSUPPORT)
+		bool ended = error == -ECONNRESET || error == -ESRCH || error == -EDQUOT;
+		bool say = !ended && gp_daemon_user_may_log(daemon, client->who.uid);
+
+		if (say && error == -EPROTONOSUPPORT)
 			gp_diag(daemon->diag, GP_WARNING,
 				"process %u is not scheduled: its agent is a different version; "
 				"restart the program",
 				client->who.pid);
-		else if (error != -ECONNRESET && error != -ESRCH && error != -EDQUOT)
+		else if (say)
 			gp_diag(daemon->diag, GP_WARNING, "ignoring the agent in process %u: %s",
 				client->who.pid, strerror(-error));
 		gp_daemon_client_free(client);

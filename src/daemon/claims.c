@@ -14,6 +14,7 @@
 #include "gpu/gpu.h"
 
 #define CHECK_NS GP_NS_PER_S
+#define MISSES   4 /* of one list; then the rest of it is not looked up */
 
 static bool is_known(const struct gp_daemon *daemon, u32 gpu_id)
 {
@@ -41,8 +42,12 @@ static enum gp_proto_daemon_claim claim_of(const struct gp_daemon_client *client
 
 bool gp_daemon_claim_holds(struct gp_daemon_client *client, u32 gpu_id, u32 queue)
 {
-	enum gp_proto_daemon_claim claim = claim_of(client, gpu_id, queue);
+	enum gp_proto_daemon_claim claim;
 
+	if (client->misses >= MISSES)
+		return false;
+	claim = claim_of(client, gpu_id, queue);
+	client->misses += claim != GP_CLAIM_HOLDS;
 	client->list_claim = GP_MAX(client->list_claim, claim);
 	return claim == GP_CLAIM_HOLDS;
 }
@@ -50,6 +55,7 @@ bool gp_daemon_claim_holds(struct gp_daemon_client *client, u32 gpu_id, u32 queu
 void gp_daemon_claims_begin(struct gp_daemon_client *client)
 {
 	client->list_claim = GP_CLAIM_HOLDS;
+	client->misses = 0;
 }
 
 /* The list may be older than the end of a queue in it: it counts when the next one says the same.
@@ -70,6 +76,8 @@ void gp_daemon_claims_end(struct gp_daemon_client *client)
 	if (client->claim == client->list_claim)
 		return;
 	client->claim = client->list_claim;
+	if (!gp_daemon_user_may_log(client->daemon, client->who.uid))
+		return;
 	if (client->claim == GP_CLAIM_NOT_LISTED)
 		gp_diag(diag, GP_WARNING,
 			"ignoring queues of process %u (user %s): the driver does not list them",

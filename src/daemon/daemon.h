@@ -152,6 +152,8 @@ struct gp_daemon_client {
 	u64 active_ns;         /* attached: when its rings last moved */
 	u32 claim, list_claim; /* enum gp_proto_daemon_claim: as reported; of the last list */
 	bool doubted;          /* the last list had queues that are not real */
+	u32 misses;            /* how many, as far as they were looked up */
+	bool listing;          /* it was asked for a list */
 	u64 claims_at_ns;      /* when its queues are looked up again */
 	u64 second_start;      /* messages are counted by the second */
 	u32 messages;
@@ -229,6 +231,7 @@ struct gp_daemon_peer {
 struct gp_daemon_asker {
 	uid_t uid;
 	u64 paid_ns; /* when its questions up to now are paid for; 0: not in use */
+	u64 log_ns;  /* the same of messages about its programs */
 	bool paused;
 };
 
@@ -577,6 +580,8 @@ u64 gp_daemon_question_clock(void);
 /* An answer to this user took so long; its peers may have to wait from now on. */
 void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns);
 bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid);
+/* Whether a message about a program of this user may go to the log: ten, then one every 10 s. */
+bool gp_daemon_user_may_log(struct gp_daemon *daemon, uid_t uid);
 
 /* ---- service.c ---- */
 

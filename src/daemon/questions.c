@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much of the daemon's time the questions of one user may take: a twentieth, after a first
- * burst. One thread answers and schedules, and a question may look at every line of the record.
- * What an answer costs is measured in processor time, so that a busy machine does not count against
- * the user. A user above the limit waits; others do not.
+ * What one user may cost. How much of the daemon's time the questions of one user may take: a
+ * twentieth, after a first burst. One thread answers and schedules, and a question may look at
+ * every line of the record. What an answer costs is measured in processor time, so that a busy
+ * machine does not count against the user. A user above the limit waits; others do not.
  */
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/daemon.h"
 
 #define TIMES        20          /* an answer is paid for after so many times its cost */
 #define BURST_NS     GP_NS_PER_S /* of waiting that is not asked for: 50 ms of answers */
 #define PAUSE_MIN_NS (10 * GP_NS_PER_MS)
+#define LOG_EACH_NS  (10 * GP_NS_PER_S) /* between two messages about a user's programs */
+#define LOG_BURST_NS (100 * GP_NS_PER_S)
 
 u64 gp_daemon_question_clock(void)
 {
@@ -86,6 +89,22 @@ static void question_time(struct gp_timer *timer)
 		}
 	}
 	gp_timer_set(&daemon->loop, timer, next);
+}
+
+bool gp_daemon_user_may_log(struct gp_daemon *daemon, uid_t uid)
+{
+	struct gp_daemon_asker *asker;
+	u64 now = gp_monotonic_ns();
+
+	if (uid == geteuid())
+		return true;
+	asker = asker_of(daemon, uid);
+	asker->paid_ns = GP_MAX(asker->paid_ns, 1u);
+	asker->log_ns = GP_MAX(asker->log_ns, now);
+	if (asker->log_ns >= now + LOG_BURST_NS)
+		return false;
+	asker->log_ns += LOG_EACH_NS;
+	return true;
 }
 
 void gp_daemon_questions_init(struct gp_daemon *daemon)

@@ -114,6 +114,72 @@ static void one_list_that_is_out_of_date_is_no_lie(void **state)
 	rig_free(rig);
 }
 
+/* Neither many names nor many lists cost much. */
+static void a_list_of_lies_is_looked_up_only_at_its_beginning(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent;
+	u32 questions;
+
+	(void)state;
+	rig_listed = 0;
+	rig_lookups = 0;
+	agent = agent_new(rig, 1, 2000);
+	agent->queues = 8;
+	rig_until(rig, client_of(rig, agent) && client_of(rig, agent)->claim != GP_CLAIM_HOLDS);
+	assert_int_equal(rig_lookups, 2 * 4);
+	questions = agent->questions;
+	for (int i = 0; i < 100; i++)
+		agent_say(agent, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	/* The one under way, and one for all that changed meanwhile. */
+	assert_true(agent->questions > questions && agent->questions <= questions + 2);
+	rig_free(rig);
+}
+
+static u32 count_said(struct rig *rig, const char *text)
+{
+	u32 count = 0;
+
+	for (const char *at = gp_buf_str(&rig->said.text); (at = strstr(at, text)); at++)
+		count++;
+	return count;
+}
+
+static void one_users_programs_cannot_fill_the_log(void **state)
+{
+	struct rig *rig;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	rig = rig_new(ACT);
+	for (u32 uid = 0; uid < 2; uid++) {
+		struct agent *agent;
+
+		rig_agent_uid = uid ? OTHER : 0;
+		agent = agent_known(rig, 1, 1000);
+		for (int i = 0; i < 30; i++) {
+			int before = agent->socket;
+			char path[128], link[128];
+
+			/* No message; then it is found again. */
+			assert_int_equal(send(before, "nonsense", 8, MSG_NOSIGNAL), 8);
+			rig_until(rig, agent->socket < 0);
+			snprintf(path, sizeof(path), "%s/agents/%zu.sock", rig->directory,
+				 rig->agents);
+			snprintf(link, sizeof(link), "%s/agents/.%zu", rig->directory, rig->agents);
+			assert_int_equal(rename(path, link), 0);
+			assert_int_equal(rename(link, path), 0);
+			agent_await(rig, agent);
+		}
+		/* Ten, and one more every 10 s. */
+		assert_true(count_said(rig, "ignoring the agent") >= (uid ? 30 + 10 : 30));
+		assert_true(count_said(rig, "ignoring the agent") < 30 + 30);
+	}
+	rig_free(rig);
+}
+
 /* A program destroys its queue and still calls it busy. */
 static void a_claim_ends_with_the_queue(void **state)
 {
@@ -192,6 +258,8 @@ int main(void)
 		cmocka_unit_test(where_the_driver_cannot_be_asked_the_own_user_is_believed),
 		cmocka_unit_test(another_users_queues_are_not_believed_there),
 		cmocka_unit_test(one_list_that_is_out_of_date_is_no_lie),
+		cmocka_unit_test(a_list_of_lies_is_looked_up_only_at_its_beginning),
+		cmocka_unit_test(one_users_programs_cannot_fill_the_log),
 		cmocka_unit_test(a_claim_ends_with_the_queue),
 		cmocka_unit_test(another_user_stays_below_class_online_unless_it_is_granted),
 		cmocka_unit_test(a_stream_does_not_lift_a_job_above_its_ceiling),
