@@ -55,9 +55,9 @@ int gp_proto_directory_connect_owned(const char *path);
 /* The user that owns the socket; the same errors, or 0. */
 int gp_proto_directory_owner(const char *path, unsigned int *owner);
 
-/* Calls `found` for the directory of every other holder that listens, and the user that owns it, if
- * this is root and neither $GPREEMPT_DIR nor a virtual GPU chooses one directory. Holders of
- * virtual GPUs are left out. */
+/* Calls `found` for the directory of every other user's holder that listens, and that user, if this
+ * is root and neither $GPREEMPT_DIR nor a virtual GPU chooses one directory. Holders of virtual
+ * GPUs are left out. */
 void gp_proto_directory_each_holder(void (*found)(void *data, const char *directory,
 						  unsigned int owner),
 				    void *data);

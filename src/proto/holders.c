@@ -37,19 +37,18 @@ void gp_proto_directory_each_holder(void (*found)(void *data, const char *direct
 				    void *data)
 {
 	const char *dir = getenv("GPREEMPT_DIR"), *machine = getenv("GPREEMPT_VGPU");
-	char own[sizeof(((struct sockaddr_un *)0)->sun_path)], line[512];
+	char line[512];
 	FILE *file;
 
 	if (geteuid() != 0 || (dir && *dir) || (machine && *machine))
 		return;
-	if (gp_proto_directory_path(own, sizeof(own), "holder.sock", 0))
-		own[0] = '\0';
 	file = fopen("/proc/net/unix", "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		char *path = listener(line);
 		unsigned int owner;
 
-		if (!path || strcmp(path, own) == 0 || gp_proto_directory_owner(path, &owner))
+		/* Another directory of root's was chosen by whoever uses it. */
+		if (!path || gp_proto_directory_owner(path, &owner) || owner == 0)
 			continue;
 		*strrchr(path, '/') = '\0';
 		found(data, path, owner);
