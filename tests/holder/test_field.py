@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Owners, holders and programs are killed at random, beside programs that are stopped, frozen or mute.
 
-GP_STORM_KILLS (40; `make soak` has 1000) and GP_STORM_SEED as in tests/vgpu/test_storm.py. Asserts that nothing stays
+GP_STORM_KILLS (40; `make soak` has 200 in each of its rounds) and GP_STORM_SEED as in tests/vgpu/test_storm.py. Asserts that nothing stays
 suspended and no dispatch is lost; prints how soon the survivors ran again, which depends on the load of the machine.
 """
 import os
