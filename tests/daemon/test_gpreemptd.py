@@ -179,6 +179,26 @@ class Stopped(Daemon):
         self.held_again("offline_trainer")
 
 
+class Ended(Daemon):
+    def test_a_job_that_ended_can_be_asked_for(self):
+        self.daemon(ACT)
+        trainer = self.begin(GPREEMPT, "run", "--class", "offline", "--group", "night", "--",
+                             os.path.join(EXAMPLES, "offline_trainer"), "--seconds", "2")
+        job = self.job("night")
+        self.finishes(trainer, "offline_trainer")
+        found = self.until(lambda: [job for job in self.json("stats", "--group", "night")["jobs"]
+                                    if job["state"] == "ended"], "the job is forgotten")
+        self.assertEqual((len(found), found[0]["pid"], found[0]["group"]), (1, job["pid"], "night"))
+        self.assertGreater(found[0]["ran_ns"], 0)
+        self.assertGreater(found[0]["latency_count"], 0)
+        self.assertLessEqual(found[0]["latency_p50_ns"], found[0]["latency_p99_ns"])
+        for words, count in ((("--pid", str(job["pid"])), 1), (("--user", str(os.geteuid())), 1), (("--jobs",), 1),
+                             (("--group", "n*t"), 1), (("--cgroup", "*"), 1), (("--since", "1h"), 1), (("--since", "1ms"), 0),
+                             (("--group", "day"), 0), (("--user", "nosuchuser"), 0), (("--pid", "1"), 0)):
+            self.assertEqual(self.json("stats", *words)["count"], count, words)
+        self.assertIn("jobs: 1; ran ", self.gpreempt("stats", "--jobs").stdout)
+
+
 class Acting(Daemon):
     def test_a_trainer_makes_room_for_a_server_and_outlives_the_daemon(self):
         daemon = self.daemon(ACT)

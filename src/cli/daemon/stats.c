@@ -6,16 +6,55 @@
 
 #include "base/units.h"
 #include "cli/daemon/daemon_client.h"
+#include "cli/daemon/stats_jobs.h"
 #include "show/doc.h"
 #include "show/reason.h"
 
-enum { OPTION_JSON = 'j' };
+enum {
+	OPTION_JSON = 'j',
+	OPTION_JOBS = 256,
+	OPTION_PID,
+	OPTION_GROUP,
+	OPTION_USER,
+	OPTION_CGROUP,
+	OPTION_SINCE
+};
+
+struct settings {
+	const struct gp_command *command;
+	struct gp_cli_stats_filter filter;
+	bool json;
+};
 
 static int set(void *ctx, int id, const char *value)
 {
-	(void)value;
-	if (id == OPTION_JSON)
-		*(bool *)ctx = true;
+	struct settings *settings = ctx;
+	struct gp_cli_stats_filter *filter = &settings->filter;
+
+	switch (id) {
+	case OPTION_JSON:
+		settings->json = true;
+		break;
+	case OPTION_JOBS:
+		filter->jobs = true;
+		break;
+	case OPTION_PID:
+		if (!gp_argument_pid(value, &filter->pid))
+			return gp_usage_error(settings->command, "'%s' is not a pid", value);
+		break;
+	case OPTION_GROUP:
+		filter->group = value;
+		break;
+	case OPTION_USER:
+		filter->user = value;
+		break;
+	case OPTION_CGROUP:
+		filter->cgroup = value;
+		break;
+	default:
+		return gp_option_duration(settings->command, "since", value, GP_NS_PER_MS,
+					  GP_SCHED_TIME_MAX / 2, &filter->since_ns);
+	}
 	return 0;
 }
 
@@ -215,8 +254,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	struct gp_cli_daemon_client client;
 	struct gp_proto_msg_stats stats;
 	struct gp_command_diag sink;
-	bool json = false;
-	int first, error, status = gp_command_parse(command, argc, argv, set, &json, &first);
+	struct settings settings = {.command = command};
+	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
@@ -225,17 +264,35 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	gp_command_diag_init(&sink, command);
 	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
+	if (gp_cli_stats_filter_set(&settings.filter)) {
+		error = gp_cli_stats_jobs(&client, &sink.diag, &settings.filter, settings.json);
+		gp_cli_daemon_close(&client);
+		return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
+	}
 	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_STATS, NULL, 0, sizeof(stats),
 				  0);
 	if (error >= 0) {
 		memcpy(&stats, client.message.body, sizeof(stats));
-		error = print(&stats, json);
+		error = print(&stats, settings.json);
 	}
 	gp_cli_daemon_close(&client);
 	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static const struct gp_option options[] = {
+	{OPTION_JOBS, "jobs", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("list the totals and latencies of single jobs: current ones\nand the last 1,000 that "
+	    "ended")},
+	{OPTION_PID, "pid", GP_REQUIRED_ARGUMENT, "PID", GP_COMPLETE_PID,
+	 N_("list the jobs that had the process PID")},
+	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "PATTERN", GP_COMPLETE_NONE,
+	 N_("list the jobs of a group (shell pattern)")},
+	{OPTION_USER, "user", GP_REQUIRED_ARGUMENT, "USER", GP_COMPLETE_NONE,
+	 N_("list the jobs of a user (name or number)")},
+	{OPTION_CGROUP, "cgroup", GP_REQUIRED_ARGUMENT, "PATTERN", GP_COMPLETE_NONE,
+	 N_("list the jobs of a control group (shell pattern)")},
+	{OPTION_SINCE, "since", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("list current jobs and those that ended within the last TIME")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
@@ -246,13 +303,21 @@ const struct gp_command gp_cli_stats = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show totals of what gpreemptd did or, in observe mode, would have done"),
-	.description = N_("Prints preemptions, time held, operations and their duration, latencies "
-			  "by class, and\n"
-			  "how often each reason applied since gpreemptd started. With mode = "
-			  "observe, estimates\n"
-			  "what mode = act would have gained."),
+	.description =
+		N_("Prints preemptions, time held, operations and their duration, latencies "
+		   "by class, and\n"
+		   "how often each reason applied since gpreemptd started. With mode = "
+		   "observe, estimates\n"
+		   "what mode = act would have gained.\n"
+		   "\n"
+		   "With --jobs, --pid, --group, --user, --cgroup or --since, lists single jobs "
+		   "instead:\n"
+		   "time run and held, suspensions, and latency percentiles of announced "
+		   "requests or,\n"
+		   "without these, of bursts of work."),
 	.options = options,
 	.examples = "  gpreempt stats\n"
+		    "  gpreempt stats --group training --since 1h\n"
 		    "  gpreempt stats --json | jq .preemptions\n",
 	.run = run,
 };

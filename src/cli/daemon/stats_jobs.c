@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/* Totals of single jobs, current and ended: see stats_jobs.h. */
+#include "cli/daemon/stats_jobs.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "cli/watch/top_view.h"
+#include "show/doc.h"
+
+struct list {
+	struct gp_proto_msg_account *items;
+	size_t count, capacity;
+};
+
+bool gp_cli_stats_filter_set(const struct gp_cli_stats_filter *filter)
+{
+	return filter->jobs || filter->pid || filter->group || filter->cgroup || filter->user ||
+	       filter->since_ns;
+}
+
+static bool is_user(const struct gp_proto_msg_account *account, const char *user)
+{
+	u64 number;
+
+	return strcmp(account->user, user) == 0 ||
+	       (gp_argument_u64(user, &number) && number == account->job.uid);
+}
+
+static bool matches(const struct gp_proto_msg_account *account,
+		    const struct gp_cli_stats_filter *filter)
+{
+	u64 now = gp_monotonic_ns(), ended = account->job.ended_ns;
+
+	if (filter->group && fnmatch(filter->group, account->job.group, 0) != 0)
+		return false;
+	if (filter->cgroup && fnmatch(filter->cgroup, account->cgroup, 0) != 0)
+		return false;
+	if (filter->user && !is_user(account, filter->user))
+		return false;
+	return !filter->since_ns || ended == GP_DAEMON_NEVER ||
+	       now - GP_MIN(ended, now) <= filter->since_ns;
+}
+
+/* Text that another program wrote is cut at its room and cannot drive the terminal. */
+static void clean(struct gp_proto_msg_account *account)
+{
+	account->job.name[sizeof(account->job.name) - 1] = 0;
+	account->job.group[sizeof(account->job.group) - 1] = 0;
+	account->user[sizeof(account->user) - 1] = 0;
+	account->cgroup[sizeof(account->cgroup) - 1] = 0;
+	gp_text_make_safe(account->job.name);
+	gp_text_make_safe(account->job.group);
+	gp_text_make_safe(account->cgroup);
+}
+
+/* A job may end between two answers, and then comes twice. */
+static bool has(const struct list *list, u64 id)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].job.id == id)
+			return true;
+	}
+	return false;
+}
+
+static int read_all(struct gp_cli_daemon_client *client, struct gp_diag *diag,
+		    const struct gp_cli_stats_filter *filter, struct list *out)
+{
+	for (u64 seen = 0;;) {
+		struct gp_proto_msg_daemon_ask ask = {.first = seen, .pid = filter->pid};
+		const struct gp_proto_msg_accounts *answer;
+		int total =
+			gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_ACCOUNTS, &ask, sizeof(ask),
+					  sizeof(*answer), sizeof(answer->accounts[0]));
+
+		if (total < 0)
+			return total;
+		answer = (const struct gp_proto_msg_accounts *)client->message.body;
+		for (u32 i = 0; i < answer->count; i++) {
+			struct gp_proto_msg_account account = answer->accounts[i];
+
+			clean(&account);
+			if (!matches(&account, filter) || has(out, account.job.id))
+				continue;
+			if (gp_array_grow((void **)&out->items, out->count, &out->capacity,
+					  sizeof(account)))
+				return gp_fail(diag, -ENOMEM, "out of memory");
+			out->items[out->count++] = account;
+		}
+		seen += answer->count;
+		if (!answer->count || seen >= (u64)total)
+			return 0;
+	}
+}
+
+static void add_columns(struct gp_doc *doc)
+{
+	static const struct {
+		const char *key, *title;
+		bool right;
+	} columns[] = {
+		{"pid", "PID", true},
+		{"user", "USER", false},
+		{"class", "CLASS", false},
+		{"state", "STATE", false},
+		{"ran_ns", "RAN", true},
+		{"held_ns", "HELD", true},
+		{"suspends", "TIMES", true},
+		{"waited_ns", "WAITED", true},
+		{"latency_p50_ns", "P50", true},
+		{"latency_p99_ns", "P99", true},
+		{"group", "GROUP", false},
+		{"name", "NAME", false},
+		{"latency_of", NULL, false},
+		{"latency_count", NULL, true},
+		{"preempted", NULL, true},
+		{"failures", NULL, true},
+		{"started_ns", NULL, true},
+		{"ended_ns", NULL, true},
+		{"cgroup", NULL, false},
+	};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(columns); i++) {
+		gp_doc_column(doc, columns[i].key, columns[i].title);
+		if (columns[i].right)
+			gp_doc_right(doc);
+	}
+}
+
+static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *account)
+{
+	const struct gp_proto_msg_job *job = &account->job;
+	bool ended = job->ended_ns != GP_DAEMON_NEVER, timed = job->latency_count;
+
+	gp_doc_cell(doc, gp_v_count(job->pid));
+	gp_doc_cell(doc, gp_v_text_or_missing(account->user));
+	gp_doc_cell(doc, gp_v_text(gp_cli_class_name(job->job_class)));
+	gp_doc_cell(doc, gp_v_as(gp_v_text(ended ? "ended" : "current"),
+				 ended ? _("ended") : _("current")));
+	gp_doc_cell(doc, gp_v_if(gp_cli_top_sees_work(job->gpu_id), gp_v_ns(job->ran_ns)));
+	gp_doc_cell(doc, gp_v_ns(job->held_ns));
+	gp_doc_cell(doc, gp_v_count(job->suspends));
+	gp_doc_cell(doc, gp_v_ns(job->waited_ns));
+	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p50_ns)));
+	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p99_ns)));
+	gp_doc_cell(doc, gp_v_text_or_missing(job->group));
+	gp_doc_cell(doc, gp_v_text(job->name));
+	gp_doc_cell(doc, gp_v_if(timed, gp_v_text(job->latency_of ? "requests" : "bursts")));
+	gp_doc_cell(doc, gp_v_count(job->latency_count));
+	gp_doc_cell(doc, gp_v_count(job->preempted));
+	gp_doc_cell(doc, gp_v_count(job->failures));
+	gp_doc_cell(doc, gp_v_ns(job->started_ns));
+	gp_doc_cell(doc, gp_v_if(ended, gp_v_ns(job->ended_ns)));
+	gp_doc_cell(doc, gp_v_text_or_missing(account->cgroup));
+}
+
+static void add_total(struct gp_doc *doc, const struct list *list)
+{
+	u64 ran = 0, held = 0, suspends = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		ran += list->items[i].job.ran_ns;
+		held += list->items[i].job.held_ns;
+		suspends += list->items[i].job.suspends;
+	}
+	gp_doc_fact(doc, "count", NULL, gp_v_count(list->count));
+	gp_doc_fact(doc, "ran_ns", NULL, gp_v_ns(ran));
+	gp_doc_fact(doc, "held_ns", NULL, gp_v_ns(held));
+	gp_doc_fact(doc, "suspends", NULL, gp_v_count(suspends));
+	gp_doc_line(doc, "jobs: %zu; ran %s, held %s; suspensions: %llu", list->count,
+		    gp_duration_text(ran).text, gp_duration_text(held).text,
+		    (unsigned long long)suspends);
+}
+
+int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
+		      const struct gp_cli_stats_filter *filter, bool json)
+{
+	struct list list = {0};
+	struct gp_doc *doc;
+	int error = read_all(client, diag, filter, &list);
+
+	if (error) {
+		free(list.items);
+		return error;
+	}
+	doc = gp_doc_new_answer();
+	add_total(doc, &list);
+	gp_doc_table(doc, "jobs", NULL);
+	add_columns(doc);
+	for (size_t i = 0; i < list.count; i++)
+		add_row(doc, &list.items[i]);
+	error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	gp_doc_free(doc);
+	free(list.items);
+	return error;
+}

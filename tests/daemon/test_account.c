@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/* Figures of jobs: latencies, times of waiting, and the accounts of jobs that ended. */
+#include "rig.h"
+
+static struct gp_proto_msg_accounts *list(struct rig *rig, u64 skip, u32 pid, u32 *total)
+{
+	struct gp_proto_msg_accounts *out = (struct gp_proto_msg_accounts *)rig->daemon->answer;
+
+	*total = gp_daemon_account_list(rig->daemon, skip, pid, out);
+	return out;
+}
+
+static struct gp_proto_msg_job view(struct rig *rig, const struct agent *agent)
+{
+	struct gp_proto_msg_job job;
+
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, agent), &job);
+	return job;
+}
+
+static void pass(struct rig *rig, u64 ms)
+{
+	u64 start = gp_monotonic_ns();
+
+	while (gp_monotonic_ns() - start < ms * GP_NS_PER_MS) {
+		rig_run(rig);
+		gp_loop_step(&rig->daemon->loop, 5);
+	}
+}
+
+static void percentiles_are_at_most_a_sixteenth_above(void **state)
+{
+	static struct gp_daemon_latency latency;
+
+	(void)state;
+	memset(&latency, 0, sizeof(latency));
+	assert_true(gp_daemon_latency_at(&latency, 500) == UINT64_MAX);
+	for (u64 i = 1; i <= 1000; i++)
+		gp_daemon_latency_add(&latency, i * 1000);
+	assert_in_range(gp_daemon_latency_at(&latency, 500), 500000, 500000 + 500000 / 16);
+	assert_in_range(gp_daemon_latency_at(&latency, 990), 990000, 1000000);
+	gp_daemon_latency_add(&latency, UINT64_MAX / 2);
+	assert_true(gp_daemon_latency_at(&latency, 1000) == UINT64_MAX / 2);
+}
+
+static void requests_are_matched_with_their_begins(void **state)
+{
+	struct gp_daemon_requests requests = {0};
+
+	(void)state;
+	assert_true(gp_daemon_requests_note(&requests, true, 1, 100) == UINT64_MAX);
+	assert_true(gp_daemon_requests_note(&requests, true, 2, 150) == UINT64_MAX);
+	assert_int_equal(gp_daemon_requests_note(&requests, false, 1, 300), 200);
+	assert_int_equal(gp_daemon_requests_note(&requests, false, 0, 350), 200);
+	/* Begins that were not seen are not guessed. */
+	assert_true(gp_daemon_requests_note(&requests, true, 4, 400) == UINT64_MAX);
+	for (u32 open = 3; open > 0; open--)
+		assert_true(gp_daemon_requests_note(&requests, false, open, 500) == UINT64_MAX);
+	assert_int_equal(gp_daemon_requests_note(&requests, false, 0, 600), 200);
+	/* More than there is room for: those that fit are right, the others missing. */
+	for (u32 i = 0; i < 2 * GP_DAEMON_REQUESTS; i++)
+		gp_daemon_requests_note(&requests, true, i + 1, 1000);
+	for (u32 i = 2 * GP_DAEMON_REQUESTS; i > 0; i--) {
+		u64 took = gp_daemon_requests_note(&requests, false, i - 1, 1500);
+
+		assert_true(took == (i > GP_DAEMON_REQUESTS ? 500 : UINT64_MAX));
+	}
+	assert_true(gp_daemon_requests_note(&requests, true, 0, 1) == UINT64_MAX);
+}
+
+static void a_job_that_ended_keeps_its_totals(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_accounts *found;
+	struct gp_proto_msg_job before;
+	u32 total, pid = (u32)low->pid;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	pass(rig, 20);
+	work(rig, high, false);
+	pass(rig, 20);
+	work(rig, low, false);
+	before = view(rig, low);
+	assert_int_equal(before.latency_count, 1);
+	assert_int_equal(before.latency_of, 0);
+	assert_true(before.latency_p50_ns >= 40 * GP_NS_PER_MS);
+	found = list(rig, 0, pid, &total);
+	assert_int_equal(total, 1);
+	assert_true(found->accounts[0].job.ended_ns == GP_DAEMON_NEVER);
+	agent_end(low);
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, pid));
+	found = list(rig, 0, pid, &total);
+	assert_int_equal(total, 1);
+	assert_int_equal(found->count, 1);
+	assert_true(found->accounts[0].job.ended_ns != GP_DAEMON_NEVER);
+	assert_int_equal(found->accounts[0].job.pid, pid);
+	assert_int_equal(found->accounts[0].pids[0], pid);
+	assert_int_equal(found->accounts[0].job.suspends, 1);
+	assert_true(found->accounts[0].job.ran_ns >= before.ran_ns);
+	assert_true(found->accounts[0].job.held_ns >= 20 * GP_NS_PER_MS);
+	assert_int_equal(found->accounts[0].job.latency_count, 1);
+	assert_true(found->accounts[0].user[0] != 0);
+	list(rig, 0, 0, &total);
+	assert_int_equal(total, 2);
+	rig_free(rig);
+}
+
+static void announced_requests_replace_bursts(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_request request = {.now_ns = gp_monotonic_ns(), .begin = 1, .open = 1};
+
+	(void)state;
+	work(rig, high, true);
+	work(rig, high, false);
+	assert_int_equal(view(rig, high).latency_of, 0);
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	pass(rig, 30);
+	request = (struct gp_proto_msg_request){.now_ns = gp_monotonic_ns()};
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	rig_until(rig, view(rig, high).latency_of);
+	assert_int_equal(view(rig, high).latency_count, 1);
+	assert_true(view(rig, high).latency_p99_ns >= 30 * GP_NS_PER_MS);
+	rig_free(rig);
+}
+
+static void waiting_is_counted_once_and_not_from_the_start_of_the_backlog(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *a = agent_known(rig, 2, 500), *b = agent_known(rig, 2, 500);
+	struct agent *high = agent_known(rig, 1, 2000);
+	u64 start;
+
+	(void)state;
+	work(rig, high, true);
+	pass(rig, 200);
+	/* Its work came long ago, and nothing was in its way. */
+	start = gp_monotonic_ns();
+	work(rig, a, true);
+	work(rig, b, true);
+	assert_true(fake_held(a->pid) && fake_held(b->pid));
+	assert_int_equal(view(rig, high).preempted, 2);
+	assert_true(view(rig, high).waited_ns <= gp_monotonic_ns() - start);
+	rig_free(rig);
+}
+
+static void idle_jobs_have_no_backlog(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500);
+	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)low->pid);
+
+	(void)state;
+	client->queues[0].backlog = 108; /* as the list said once */
+	assert_int_equal(view(rig, low).backlog, 0);
+	work(rig, low, true);
+	assert_true(view(rig, low).backlog == GP_DAEMON_UNKNOWN); /* cannot be read here */
+	work(rig, low, false);
+	assert_int_equal(view(rig, low).backlog, 0);
+	rig_free(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(percentiles_are_at_most_a_sixteenth_above),
+		cmocka_unit_test(requests_are_matched_with_their_begins),
+		cmocka_unit_test(a_job_that_ended_keeps_its_totals),
+		cmocka_unit_test(announced_requests_replace_bursts),
+		cmocka_unit_test(waiting_is_counted_once_and_not_from_the_start_of_the_backlog),
+		cmocka_unit_test(idle_jobs_have_no_backlog),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
