@@ -22,6 +22,18 @@ u64 gp_nvrm_slice_for(u32 thousandths)
 	return us < 1 ? 1 : GP_MIN(us, GP_SLICE_MAX_US);
 }
 
+/* Slices outside of this are set by gpreempt alone: one that is found was left behind by a holder
+ * that was killed together with its lifeline. */
+#define GP_SLICE_SHORT_US 500u
+#define GP_SLICE_LONG_US  20000u
+
+u64 gp_nvrm_slice_before(u64 found)
+{
+	bool ours = found < GP_SLICE_SHORT_US || found > GP_SLICE_LONG_US;
+
+	return ours ? GP_SLICE_USUAL_US : found;
+}
+
 /* The group, or its whole client, was freed meanwhile. */
 static bool is_gone(int error)
 {
@@ -64,7 +76,7 @@ static int share_group(struct gp_nvrm_target *control, struct gp_nvrm_group *gro
 	/* A new group, or the program has set it since: libcuda does so when a context is almost
 	 * made, which is after its first kernel group was seen. That is the value to go back to. */
 	if (group->timeslice_read != group->timeslice_set) {
-		group->timeslice = group->timeslice_read;
+		group->timeslice = gp_nvrm_slice_before(group->timeslice_read);
 		group->timeslice_set = 0;
 	}
 	if (group->timeslice_read == us)

@@ -80,6 +80,8 @@ int gp_nvrm_lift_share(struct gp_nvrm_target *control);
 bool gp_nvrm_drop_gone(struct gp_nvrm_target *control);
 /* Microseconds for a share of a GPU whose other user has the usual slice. */
 u64 gp_nvrm_slice_for(u32 thousandths);
+/* The slice to go back to from one that was found. */
+u64 gp_nvrm_slice_before(u64 found);
 /* The slice that the driver has, as last read; 0: no group with kernels was read. */
 u32 gp_nvrm_slice_read(const struct gp_nvrm_target *control);
 

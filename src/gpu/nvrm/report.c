@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lists the queues of a controlled process, and starts channels that a dead holder left stopped. */
+/* Lists the queues of a controlled process, and undoes what a dead holder left behind. */
 #include <errno.h>
 #include <string.h>
 
@@ -120,6 +120,26 @@ static int start_everything(const struct gp_nvrm_objects *objects)
 	return first;
 }
 
+/* Slices that a dead holder left. */
+static int restore_slices(const struct gp_nvrm_objects *objects)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < objects->group_count; i++) {
+		const struct gp_nvrm_group *g = &objects->groups[i];
+		struct gp_nvrm_session session = gp_nvrm_objects_session(objects, g->client);
+		u64 us;
+		int error = g->compute ? gp_nvrm_timeslice(&session, g->handle, &us) : -ENOENT;
+
+		if (!error && gp_nvrm_slice_before(us) != us)
+			error = gp_nvrm_set_timeslice(&session, g->handle,
+						      gp_nvrm_slice_before(us));
+		if (error && error != -ENOENT && !first)
+			first = error;
+	}
+	return first;
+}
+
 int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag)
 {
 	struct gp_nvrm_objects objects;
@@ -129,6 +149,8 @@ int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, st
 
 	if (!error)
 		error = start_everything(&objects);
+	if (!error)
+		error = restore_slices(&objects);
 	gp_nvrm_objects_free(&objects);
 	if (error && why.code) {
 		gp_proto_message_text(&why, text, sizeof(text));

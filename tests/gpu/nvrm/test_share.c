@@ -191,6 +191,33 @@ static void a_slice_that_cannot_be_set_is_an_error_and_is_tried_again(void **sta
 	rig_remove(&rig);
 }
 
+/* A holder and its lifeline were killed together. */
+static void slices_that_were_left_behind_are_not_taken_for_the_programs(void **state)
+{
+	struct gp_gpu_control *dead;
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	assert_int_equal(ops->share(rig.control, OFFLINE), OFFLINE_US);
+	kill((pid_t)gp_nvrm_lifeline_pid(gp_nvrm_control_lifeline(rig.control)), SIGKILL);
+	assert_int_equal(gp_nvrm_release_over(&rig.fake.port, rig.pidfd, (u32)rig.pid,
+					      &rig.sink.diag),
+			 0);
+	assert_int_equal(fake_timeslice(&rig.fake, 0), 2048);
+	/* Without that the next control finds the slice, and leaves the usual one behind. */
+	assert_int_equal(ops->share(rig.control, 984), 125952);
+	dead = rig.control; /* as if it had died without a word */
+	rig_attach(&rig);
+	assert_int_equal(ops->share(rig.control, OFFLINE), OFFLINE_US);
+	assert_int_equal(ops->share(rig.control, 1000), 2048);
+	ops->detach(dead);
+	assert_int_equal(fake_timeslice(&rig.fake, 0), 2048);
+	rig_remove(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +229,7 @@ int main(void)
 		cmocka_unit_test(groups_that_are_freed_are_forgotten),
 		cmocka_unit_test(a_slice_that_is_not_what_was_set_is_an_error),
 		cmocka_unit_test(a_slice_that_cannot_be_set_is_an_error_and_is_tried_again),
+		cmocka_unit_test(slices_that_were_left_behind_are_not_taken_for_the_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
