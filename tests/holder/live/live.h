@@ -25,7 +25,7 @@ struct live_row {
 };
 
 extern const struct live_row live_basic[], live_breaks[], live_target[], live_control[],
-	live_agents[], live_cycles[];
+	live_agents[], live_cycles[], live_reset[];
 
 /* ---- the holder and its clients: client.c ---- */
 
