@@ -19,10 +19,10 @@ static const char *check_batch(const struct gp_model_batch *batch)
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
 		bits += gp_popcount(batch->cu[i]);
 	if (bits != batch->cus || !batch->cus)
-		return "a batch does not have the CUs it says";
+		return "the CU count of a batch is wrong";
 	if (!batch->lanes || !batch->rounds ||
 	    gp_divide_up(batch->lanes, packet->occupancy) != batch->cus)
-		return "a batch's lanes do not fill its CUs";
+		return "the lanes of a batch do not fill its CUs";
 	return NULL;
 }
 
@@ -67,7 +67,7 @@ static const char *check_packets(const struct gp_model_queue *q, struct sums *su
 		if (packet->launched && (waiting || !packet->groups_left))
 			return "a packet was launched out of turn";
 		if (packet->queue != q || packet->over)
-			return "a waiting packet is over or in the wrong queue";
+			return "a waiting packet is complete or in the wrong queue";
 		launched += packet->launched;
 		waiting++;
 	}
@@ -76,7 +76,7 @@ static const char *check_packets(const struct gp_model_queue *q, struct sums *su
 			gp_container(link, struct gp_model_packet, link);
 
 		if (!packet->launched || packet->groups_left)
-			return "a packet that has not started everything is called live";
+			return "a packet with unstarted workgroups is marked live";
 		live++;
 	}
 	launched += live;
@@ -145,12 +145,12 @@ static const char *check_resident(const struct gp_model *m, struct sums *sums)
 			sums->cu[w] |= batch->cu[w];
 		}
 		if (event && event->key != batch->started_ns + batch->left_ns)
-			return "a batch ends at another time than it has left";
+			return "the end time of a batch does not match its remaining time";
 		sums->resident++;
 	}
 	for (u32 w = 0; w < GP_MODEL_CU_WORDS; w++)
 		if ((m->free[w] | sums->cu[w]) != gp_cu_word(m, w))
-			return "a CU is lost, or was made up";
+			return "a CU is neither in use nor free, or does not exist";
 	sums->batches += sums->resident;
 	return NULL;
 }
@@ -170,7 +170,7 @@ static const char *check_engines(const struct gp_model *m)
 		busy++;
 		if (!packet->queue->process || packet->queue->now.engine != i ||
 		    packet->queue->live.next != &packet->link)
-			return "an engine is at a packet that is not its";
+			return "an engine runs the wrong packet";
 		if (m->phase == GP_PHASE_MAP ||
 		    (m->phase == GP_PHASE_UNMAP && m->phase_end < m->engine[i].end_ns))
 			return "an unmap did not wait for an engine";
@@ -199,7 +199,7 @@ static const char *check_sums(const struct gp_model *m, const struct sums *sums)
 	if (sums->batches != m->batches_pool.used || sums->packets != m->packets_pool.used)
 		return "a batch or packet is lost";
 	if (sums->saved > m->cus)
-		return "a queue's batches stand for more CUs than there are";
+		return "the batches of a queue use more CUs than exist";
 	if (sums->work != m->enabled_work)
 		return "work in enabled queues does not add up";
 	if (sums->cu_ns + m->removed_cu_ns != stats.busy_cu_ns)
@@ -207,7 +207,7 @@ static const char *check_sums(const struct gp_model *m, const struct sums *sums)
 	if (stats.saved_bytes != stats.restored_bytes + sums->saved_bytes + m->dropped_bytes)
 		return "saved bytes are neither restored, kept nor dropped";
 	if (m->phase != GP_PHASE_RUN && m->phase_end < m->now)
-		return "a switch should be over";
+		return "a switch did not end on time";
 	if (stats.switch_ns > stats.now_ns)
 		return "more time went into switches than has passed";
 	return NULL;
@@ -231,12 +231,12 @@ const char *gp_model_check(const struct gp_model *m)
 				return broken;
 		}
 		if (process->enabled != sums.enabled - before)
-			return "a process counts its enabled queues wrongly";
+			return "the enabled-queue count of a process is wrong";
 		if (!process->enabled)
 			continue;
 		sums.processes++;
 		if (process->enabled_link.prev != sums.last)
-			return "processes with enabled queues are not in their order";
+			return "processes with enabled queues are not in order";
 		sums.last = &process->enabled_link;
 	}
 	broken = check_resident(m, &sums);

@@ -6,9 +6,9 @@ static const char *check_order(const struct gp_sched_order *order)
 {
 	for (u32 i = 0; i < order->count; i++) {
 		if (i && gp_order_before(&order->entry[i], &order->entry[(i - 1) / 4]))
-			return "an order is not in order";
+			return "the entries of an ordered list are out of order";
 		if (*gp_order_place(order, order->entry[i].id) != i + 1)
-			return "an element does not know its place";
+			return "the recorded position of a list entry is wrong";
 	}
 	return NULL;
 }
@@ -47,16 +47,16 @@ static const char *check_work(const struct gp_sched *s, const struct gp_sched_me
 
 	count_queues(s, gp_member_job(s, m), m, &counts);
 	if (counts.queues != m->queues || !m->queues)
-		return "a member's queues do not add up";
+		return "the queue count of a member is wrong";
 	for (u32 i = 0; i < 3; i++)
 		if (counts.busy[i] != m->busy[i] || counts.maybe[i] != m->maybe[i])
-			return "a member's work does not add up";
+			return "the busy-queue counts of a member are wrong";
 	if (m->contends != ((gp_member_work(m) && !gp_member_job(s, m)->absent) || m->ghost))
-		return "a member contends without work, or does not with it";
+		return "a member contends without work, or has work and does not contend";
 	if (m->ghost && (gp_member_work(m) || m->ghost_until < s->now))
-		return "a ghost outlived its time";
+		return "a drained member keeps its slot past the time limit";
 	if (m->maybe[0] + m->maybe[1] + m->maybe[2] && m->maybe_until < s->now)
-		return "unknown work outlived its time";
+		return "unknown work is kept past its time limit";
 	return NULL;
 }
 
@@ -68,16 +68,16 @@ static const char *check_place(const struct gp_sched *s, const struct gp_sched_m
 	u32 place = m->place[GP_ORDER_RUN];
 
 	if (!!place != run)
-		return "who may run is not among those who run, or who may not is";
+		return "the list of running members is wrong";
 	if (!!m->place[GP_ORDER_LAST] != (run && gp_member_exposed(s, m)))
-		return "who can be preempted is not in line for it, or who cannot is";
+		return "the list of preemptible members is wrong";
 	if (!!m->place[GP_ORDER_HELD] != (m->contends && held && m->waits))
-		return "who waits is not among those who are held, or who does not is";
+		return "the list of suspended members is wrong";
 	if (run && d->order[GP_ORDER_RUN].entry[place - 1].key != d->policy->key(s, m, false))
-		return "a running member's place is not what the policy says";
+		return "the position of a running member does not match the policy";
 	place = m->place[GP_ORDER_HELD];
 	if (place && d->order[GP_ORDER_HELD].entry[place - 1].key != d->policy->key(s, m, true))
-		return "a held member's place is not what the policy says";
+		return "the position of a suspended member does not match the policy";
 	return NULL;
 }
 
@@ -103,9 +103,9 @@ static bool has_reason(const struct gp_sched *s, const struct gp_sched_job *j)
 static const char *check_absent(const struct gp_sched_job *j)
 {
 	if (j->contending)
-		return "an absent job has a claim";
+		return "a stopped job still contends";
 	if (j->run != GP_SCHED_RUNNING || j->token || j->retry_at != GP_SCHED_NEVER)
-		return "an operation on an absent job is under way";
+		return "an operation on a stopped job is in progress";
 	return NULL;
 }
 
@@ -114,27 +114,27 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 	bool held = gp_job_held(j);
 
 	if (held != (j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_SUSPENDED))
-		return "a job is held and runs, or neither";
+		return "the suspension flag and the run state of a job disagree";
 	if (held && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
-		return "a job is held longer than max_suspend";
+		return "a job is suspended longer than max_suspend";
 	if (held && !j->held_by)
-		return "a job is held for no recorded reason";
+		return "a job is suspended without a recorded reason";
 	if (held && j->pin == GP_SCHED_PIN_RUN)
-		return "a job that is pinned to run is held";
+		return "a job that is pinned to run is suspended";
 	if (!held && j->pin == GP_SCHED_PIN_HOLD && !j->absent)
-		return "a job that is pinned to be held runs";
+		return "a job that is pinned to stay suspended runs";
 	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending)
-		return "a job without work is held";
+		return "a job without work is suspended";
 	if (held && j->pin != GP_SCHED_PIN_HOLD && !has_reason(s, j))
-		return "a job is held without a live reason";
+		return "a job is suspended, but no running job needs its place";
 	if (held && !gp_order_has(&s->timers, gp_job_index(s, j)))
-		return "a held job has no timer that frees it";
+		return "a suspended job has no timer that resumes it";
 	if ((j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_RESUMING) && !j->token &&
 	    j->retry_at == GP_SCHED_NEVER)
-		return "a job waits for an operation that is not under way";
+		return "a job waits for an operation that was not started";
 	if (j->run == GP_SCHED_RUNNING && j->shield && j->shield != GP_SCHED_SHIELD_PIN &&
 	    (j->shield_until <= s->now || !gp_order_has(&s->timers, gp_job_index(s, j))))
-		return "a shield outlived its time";
+		return "the protection of a job from preemption did not expire on time";
 	return j->absent ? check_absent(j) : NULL;
 }
 
@@ -145,9 +145,9 @@ static const char *check_settled(const struct gp_sched *s, const struct gp_sched
 	const struct gp_sched_member *last = gp_order_top(s, &d->order[GP_ORDER_LAST]);
 
 	if (best && last && last != best && d->policy->yields(s, best, last))
-		return "there is an inversion that nothing shields";
+		return "an unprotected job runs before one that should preempt it";
 	if (!best && d->order[GP_ORDER_HELD].count)
-		return "a device is idle though somebody is held for it";
+		return "a device is idle while a job is suspended on it";
 	return NULL;
 }
 
@@ -167,7 +167,7 @@ static const char *check_members(const struct gp_sched *s, const struct gp_sched
 			return broken;
 		contending += m->contends;
 	}
-	return contending == j->contending ? NULL : "a job's members do not add up";
+	return contending == j->contending ? NULL : "the contending-member count of a job is wrong";
 }
 
 static const char *check_device(const struct gp_sched *s, const struct gp_sched_device *d)
@@ -198,9 +198,9 @@ static const char *check_device(const struct gp_sched *s, const struct gp_sched_
 	}
 	if (members != d->member_count || switching != d->switching || storm != d->storm ||
 	    contenders != d->contenders || weights != d->weights || ppm != d->admitted_ppm)
-		return "a device's sums do not add up";
+		return "the sums of a device are wrong";
 	if (ppm > d->config.utilisation_ppm)
-		return "more was admitted than the device has";
+		return "admitted deadline jobs exceed the capacity of the device";
 	return check_settled(s, d);
 }
 
@@ -221,12 +221,12 @@ const char *gp_sched_check(const struct gp_sched *s)
 			broken = check_job(s, j);
 	}
 	if (!broken && (held != s->held || absent != s->stats.absent))
-		broken = "the held and the absent jobs do not add up";
+		broken = "the counts of suspended and stopped jobs are wrong";
 	if (!broken && s->held && !gp_order_has(&s->timers, s->timer_renew))
 		broken = "leases are not renewed";
 	for (u32 i = 0; !broken && i < s->config.devices; i++)
 		broken = check_device(s, &s->device[i]);
 	if (!broken && gp_sched_next(s) < s->armed)
-		broken = "no timer was asked for";
+		broken = "no timer is armed for the next event";
 	return broken;
 }

@@ -61,15 +61,15 @@ static struct gp_model_batch *resident(struct rig *rig)
 static void a_broken_batch_is_found(void **state)
 {
 	(void)state;
-	FINDS("the CUs it says", batch->cus++);
+	FINDS("CU count of a batch", batch->cus++);
 	FINDS("do not fill", batch->lanes += 40);
 	FINDS("do not fill", saved->rounds = 0);
 	FINDS("is resident", saved->resident = true);
 	FINDS("not resident", batch->resident = false);
 	FINDS("or one is free", gp_bit_set(m->free, gp_lowest_bit(batch->cu[0])));
 	FINDS("outside its queue's mask", batch->packet->queue->now.cu_mask[0] = 0);
-	FINDS("lost, or was made up", gp_bit_set(m->free, 60));
-	FINDS("another time", batch->left_ns++);
+	FINDS("neither in use nor free", gp_bit_set(m->free, 60));
+	FINDS("end time of a batch", batch->left_ns++);
 	FINDS("in the past", m->now = 1ull << 40);
 }
 
@@ -81,9 +81,9 @@ static void a_broken_queue_is_found(void **state)
 	FINDS("packets do not add up", on->launched++);
 	FINDS("launched out of turn",
 	      gp_container(off->waiting.next, struct gp_model_packet, link)->groups_left = 0);
-	FINDS("over or in the wrong queue",
+	FINDS("complete or in the wrong queue",
 	      gp_container(off->waiting.next, struct gp_model_packet, link)->over = true);
-	FINDS("called live",
+	FINDS("marked live",
 	      gp_container(gp_model_queue(m, queue[2])->live.next, struct gp_model_packet, link)
 		      ->groups_left = 1);
 	FINDS("ready without a packet", gp_model_queue(m, queue[2])->dispatch = GP_DISPATCH_READY);
@@ -102,10 +102,10 @@ static void broken_sums_are_found(void **state)
 	FINDS("enabled queues", m->enabled_work++);
 	FINDS("by queue and by batch", m->removed_cu_ns++);
 	FINDS("neither restored", m->dropped_bytes++);
-	FINDS("should be over", m->phase = GP_PHASE_GRACE, m->phase_end = 0);
+	FINDS("did not end on time", m->phase = GP_PHASE_GRACE, m->phase_end = 0);
 	FINDS("more time went", m->stats.switch_ns = 1ull << 60);
 	FINDS("events do not match", m->engine[0].packet = NULL);
-	FINDS("not its", m->engine[1].packet = m->engine[0].packet);
+	FINDS("the wrong packet", m->engine[1].packet = m->engine[0].packet);
 	FINDS("did not wait", m->phase = GP_PHASE_UNMAP, m->phase_end = m->now,
 	      m->stats.switch_ns = 0, m->frozen_at = m->now);
 }
