@@ -132,7 +132,7 @@ class Files(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "input")
             for data, message in ((b"\x1f\x8b\x08abc", "compressed"), (b"\0\1\2", "binary"),
-                                  (b"", "empty"), (b" \n\n", "empty"), (b"hello\n", "not a copy"),
+                                  (b"hello\n", "not a copy"),
                                   (b"\xff\xfe\xfd\n", "not a copy"),
                                   (b"x" * 100000000, "not a copy")):
                 with open(path, "wb") as file:
@@ -141,6 +141,17 @@ class Files(unittest.TestCase):
                     done = gpreempt(command, "-f", path)
                     self.fails(done, path + ":1:", message)
                     self.assertLess(len(done.stderr), 400)
+
+    def test_an_empty_copy_lists_nothing_and_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "input")
+            for data in (b"", b" \n\n"):
+                with open(path, "wb") as file:
+                    file.write(data)
+                for command in COMMANDS:
+                    done = gpreempt(command, "-f", path)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn(path + " is empty: there were no queues, or the copy failed", done.stderr)
 
     def test_a_damaged_file_is_refused_with_its_line_and_nothing_is_shown(self):
         for command, path in COMMANDS.items():
@@ -199,7 +210,7 @@ class Files(unittest.TestCase):
             for command, path in COMMANDS.items():
                 with open(os.path.join(debug, os.path.basename(path)), "w", encoding="ascii") as file:
                     file.write(content(path)[:-100])
-                self.fails(gpreempt(command, "--root", folder), "read it again")
+                self.fails(gpreempt(command, "--root", folder), "run the command again")
 
     def test_unreadable_sources_say_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:
