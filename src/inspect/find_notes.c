@@ -79,7 +79,7 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 	if (options->log_count && !process->alive)
 		return gp_fail(diag, -ESRCH,
 			       "process %u: the log names no queue; record a log with "
-			       "AMD_LOG_LEVEL=4 (5 since ROCm 7.1)",
+			       "AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later)",
 			       options->pid);
 	if (!process->alive)
 		return gp_fail(
@@ -109,8 +109,8 @@ static void note_age(const struct gp_inspect_find_process *process, struct gp_di
 	started = process->process.start_time * (GP_NS_PER_S / (u64)sysconf(_SC_CLK_TCK));
 	if (last && last < started)
 		gp_diag(diag, GP_WARNING,
-			"the log ends before process %u started (%.1f s after boot): it is from "
-			"another run or machine",
+			"the log ends before process %u started (%.1f s after boot): the log is "
+			"from another run or machine",
 			process->pid, (double)started / 1e9);
 }
 
@@ -170,5 +170,5 @@ void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options
 			options->pid);
 	else if (unnamed)
 		gp_diag(diag, GP_WARNING,
-			"some lines have no pid; their queues are omitted (--all shows them)");
+			"some log lines have no pid; their queues are omitted (--all shows them)");
 }

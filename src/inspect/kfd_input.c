@@ -10,8 +10,8 @@ static int say_live(const struct gp_root *root, const char *name, int error, str
 {
 	if (error == -EACCES || error == -EPERM)
 		return gp_fail(diag, error,
-			       "%s: %s; debugfs needs root (and a kernel that is not locked "
-			       "down): run it with sudo, or give a saved copy with --file",
+			       "%s: %s; debugfs needs root (and a Linux kernel that is not locked "
+			       "down): run the command with sudo, or give a saved copy with --file",
 			       name, strerror(-error));
 	if (error == -ENOENT && !gp_root_exists(root, "/sys/class/kfd"))
 		return gp_fail(diag, error,

@@ -90,7 +90,7 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 			"kernels end");
 	else if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
 		gp_diag(&out->diag, GP_WARNING,
-			"sched_policy=2: untested without the hardware scheduler");
+			"sched_policy=2 disables the hardware scheduler: this mode is untested");
 	else
 		gp_diag(&out->diag, GP_NOTE, "for programs started with 'gpreempt run'");
 	note_unchecked(d, out);
@@ -206,8 +206,8 @@ static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 	else
 		gp_diag(&out->diag, GP_NOTE,
 			gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE)
-				? N_("running processes of all users")
-				: N_("running processes of this user"));
+				? N_("for running processes of all users")
+				: N_("for running processes of this user"));
 	note_unchecked(d, out);
 }
 
@@ -217,7 +217,7 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 		return;
 	if (d->module_loaded)
 		gp_diag(&out->diag, GP_NOTE,
-			"gpreempt.ko is loaded; /dev/gpreempt is accessible to root and its group");
+			"gpreempt.ko is loaded; root and the group of /dev/gpreempt can use it");
 	else if ((d->valid & GP_DOCTOR_KERNEL) && !d->amdgpu_dkms &&
 		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 1)))
 		gp_diag(&out->diag, GP_ERROR,
@@ -237,12 +237,12 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 		gp_diag(&out->diag, GP_ERROR, "loading a module needs root (CAP_SYS_MODULE)");
 	else if (d->amdgpu_dkms)
 		gp_diag(&out->diag, GP_WARNING,
-			"the module needs an amdgpu with type information (BTF), which DKMS builds "
-			"usually lack");
+			"the module needs an amdgpu driver with type information (BTF), which DKMS "
+			"builds usually lack");
 	else
 		gp_diag(&out->diag, GP_NOTE,
-			"load it as root; to build it, install the headers of kernel %s (see "
-			"kernel/module); tested on Linux 6.1 and 6.12",
+			"load gpreempt.ko as root; to build it, install the headers of Linux %s "
+			"(see kernel/module); tested on Linux 6.1 and 6.12",
 			d->kernel[0] ? d->kernel : "?");
 }
 
@@ -252,10 +252,10 @@ static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_j
 		return;
 	if (!d->kfd_sched[0])
 		gp_diag(&out->diag, GP_ERROR,
-			d->amdgpu_dkms ? N_("needs an amdgpu built with the scheduler; this is a "
-					    "stock DKMS driver")
-				       : N_("needs an amdgpu built with the scheduler; this is the "
-					    "stock in-tree driver"));
+			d->amdgpu_dkms ? N_("needs an amdgpu driver with the built-in gpreempt "
+					    "scheduler; this is a stock DKMS driver")
+				       : N_("needs an amdgpu driver with the built-in gpreempt "
+					    "scheduler; this is the stock in-tree driver"));
 	else if (strcmp(d->kfd_sched, "off") == 0)
 		gp_diag(&out->diag, GP_NOTE,
 			"the built-in scheduler is off: write a policy to "

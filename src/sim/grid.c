@@ -107,7 +107,7 @@ static void put_columns(struct gp_doc *doc)
 	gp_doc_column(doc, "load_percent", "LOAD");
 	gp_doc_column(doc, "requests", NULL);
 	gp_doc_column(doc, "p99_ns", "P99");
-	gp_doc_column(doc, "p99_alone_ns", "ALONE");
+	gp_doc_column(doc, "p99_alone_ns", "P99 ALONE");
 	gp_doc_column(doc, "p99_ratio", "P99 / ALONE");
 	gp_doc_column(doc, "offline_percent", "OFFLINE");
 	gp_doc_column(doc, "oracle_percent", "ORACLE");

@@ -83,7 +83,7 @@ static void put_jobs(struct gp_doc *doc, const struct gp_sim_row *rows, size_t c
 	gp_doc_column(doc, NULL, "P99");
 	gp_doc_column(doc, NULL, "MAX");
 	gp_doc_column(doc, NULL, "GPU TIME");
-	gp_doc_column(doc, NULL, "PREEMPTED");
+	gp_doc_column(doc, NULL, "PREEMPTIONS");
 	gp_doc_column(doc, NULL, "TIME SUSPENDED");
 	for (size_t r = 0; r < count; r++) {
 		for (u32 i = 0; i < rows[r].result.job_count; i++)

@@ -174,18 +174,18 @@ int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)
 	int error = gp_sim_parse_kernel(line, &kernel);
 
 	if (error)
-		return gp_fail(
-			r->diag, error,
-			"%s:%u: \"%s\": expected TIME QUEUE DURATION [WORKGROUPS], for example "
-			"\"1.5ms 0 20us 80\" ('+' as the time adds a kernel to the request)",
-			r->file, r->line, line);
+		return gp_fail(r->diag, error,
+			       "%s:%u: \"%s\": expected TIME QUEUE DURATION [WORKGROUPS], for "
+			       "example \"1.5ms 0 20us 80\" (use '+' as TIME to add the kernel to "
+			       "the previous request)",
+			       r->file, r->line, line);
 	kernel.job = (u32)(r->job - r->scenario->jobs);
 	error = gp_sim_scenario_add_kernel(r->scenario, &kernel);
 	if (error == -EINVAL)
-		return gp_fail(
-			r->diag, error,
-			"%s:%u: requests must be in order of time, and the first cannot be '+'",
-			r->file, r->line);
+		return gp_fail(r->diag, error,
+			       "%s:%u: requests must be in chronological order, and the first TIME "
+			       "cannot be '+'",
+			       r->file, r->line);
 	return error ? gp_fail(r->diag, error, "%s:%u: too many recorded kernels (maximum %d)",
 			       r->file, r->line, GP_SIM_WORK)
 		     : 0;

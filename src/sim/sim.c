@@ -112,10 +112,10 @@ static int take_options(struct request *request, int argc, char **argv)
 		wrong = N_("give only one of a scenario, --faults, --replay SEED, --experiment and "
 			   "--grid");
 	else if (request->oracle && (request->perfetto || !request->file))
-		wrong = N_("--oracle needs a scenario and does not combine with --perfetto");
+		wrong = N_("--oracle needs a scenario and cannot be combined with --perfetto");
 	else if (request->grid && (request->policy_count > 1 || request->html ||
 				   request->perfetto || request->alone))
-		wrong = N_("--grid accepts only one --policy, --seed, --time and --json");
+		wrong = N_("--grid accepts only --policy (one policy), --seed, --time and --json");
 	else if (request->faults && (request->json || request->policy_count || request->html ||
 				     request->perfetto || request->alone || request->time_ns))
 		wrong = N_("--faults and --replay accept only --seed and --events");
@@ -326,7 +326,7 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		if (traced) {
 			if (trace.dropped)
 				gp_diag(request->diag, GP_WARNING,
-					"timeline truncated: events written %llu, left out %llu",
+					"timeline truncated: events written %llu, omitted %llu",
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);
 			if (!error)

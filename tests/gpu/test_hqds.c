@@ -279,7 +279,8 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	damaged(&text,
 		"input:26: the text ends in the middle of this block; save the debugfs file hqds");
 	text.source.live = true;
-	damaged(&text, "input:26: the text ends in the middle of this block; read it again");
+	damaged(&text,
+		"input:26: the text ends in the middle of this block; run the command again");
 	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_true(list.incomplete);
@@ -292,7 +293,7 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	memcpy(strstr(text.buf.data, "0000c934:") + 10, "zzzz", 4);
 	text.source.partial = false;
 	damaged(&text,
-		"input:2: rows of this block are missing or garbled (damaged blocks: 1); read");
+		"input:2: rows of this block are missing or garbled (damaged blocks: 1); run");
 	text.source.live = false;
 	damaged(&text, "(damaged blocks: 1); save the debugfs file hqds again");
 	gp_buf_free(&text.buf);

@@ -182,7 +182,7 @@ static void watch_takes_no_part_of_a_damaged_text(void **state)
 	assert_int_equal(now.valid, GP_WATCH_DESCRIPTORS);
 	assert_int_equal(now.slots_error, -EBADMSG);
 	assert_int_equal(now.slots.count, 0);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "read it again"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "run the command again"));
 	gp_gpu_state_free(&now);
 	gp_buf_free(&sink.text);
 	gp_buf_free(&text.buf);

@@ -220,7 +220,7 @@ static void damaged_descriptors_of_a_live_system_leave_the_pids_unknown(void **s
 	cut_file(&tree, GP_DEBUGFS_HQDS, "debugfs/gfx9/hqds", 0.7);
 	query.partial = false;
 	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "; read it again"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "; run the command again"));
 	gp_inspect_slots_free(&slots);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);

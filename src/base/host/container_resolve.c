@@ -200,8 +200,8 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 		gp_fail(diag, error, "cannot scan /proc for containers: %s", strerror(-error));
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
-				"no process found in container '%s' (containers found: %zu); "
-				"'gpreempt ps' lists their names",
+				"no running container matches '%s' (running containers: %zu); "
+				"'gpreempt ps' lists container names",
 				word, list.count);
 	} else if (matches > 1) {
 		error = gp_fail(diag, -EEXIST, "'%s' is ambiguous: %zu containers match", word,

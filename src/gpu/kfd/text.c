@@ -134,9 +134,10 @@ static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugf
 		  struct gp_diag *diag, const char *format)
 {
 	if (doubts->cut_line && source->live)
-		return gp_fail(diag, -EBADMSG,
-			       "%s:%u: the text ends in the middle of this block; read it again",
-			       source->name, doubts->cut_line);
+		return gp_fail(
+			diag, -EBADMSG,
+			"%s:%u: the text ends in the middle of this block; run the command again",
+			source->name, doubts->cut_line);
 	if (doubts->cut_line)
 		return gp_fail(diag, -EBADMSG,
 			       "%s:%u: the text ends in the middle of this block; save the debugfs "
@@ -145,7 +146,7 @@ static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugf
 	if (source->live)
 		return gp_fail(diag, -EBADMSG,
 			       "%s:%u: rows of this block are missing or garbled (damaged blocks: "
-			       "%zu); read it again",
+			       "%zu); run the command again",
 			       source->name, doubts->broken_line, doubts->broken);
 	return gp_fail(diag, -EBADMSG,
 		       "%s:%u: rows of this block are missing or garbled (damaged blocks: %zu); "

@@ -104,13 +104,13 @@ static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 #define OF_JUMPS(i)   gp_v_count(c->cases[i]->jumps)
 	METRIC("queues", _("hardware queues"), OF_QUEUES);
 	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
-	METRIC("named", _("of these, with a name"), OF_NAMED);
+	METRIC("named", _("of these, with a kernel name"), OF_NAMED);
 	METRIC("kernels", _("distinct kernels"), OF_KERNELS);
 	METRIC("barriers", _("barriers"), OF_BARRIERS);
 	METRIC("copies", _("copies submitted to a copy engine"), OF_COPIES);
-	METRIC("copy_bytes", _("bytes in these copies"), OF_BYTES);
+	METRIC("copy_bytes", _("bytes copied by the copy engines"), OF_BYTES);
 	METRIC("calls", _("HIP calls"), OF_CALLS);
-	METRIC("waits", _("of these, waiting (...Synchronize)"), OF_WAITS);
+	METRIC("waits", _("of these, calls that wait (*Synchronize)"), OF_WAITS);
 	METRIC("length_ns", _("time from first to last submission"), OF_LENGTH);
 	METRIC("rate", _("kernels per second"), OF_RATE);
 	METRIC("queues_at_once_high", _("queues used within 10 ms, maximum"), OF_AT_ONCE);
@@ -171,7 +171,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_column(doc, "dispatches", "KERNELS");
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "barriers", "BARRIERS");
-	gp_doc_column(doc, "used_ns", "TIME IN USE");
+	gp_doc_column(doc, "used_ns", "FIRST TO LAST PACKET");
 	gp_doc_column(doc, "error", "ABORTED");
 	put_queue_rows(doc, c, 0);
 	put_queue_rows(doc, c, 1);
@@ -181,7 +181,8 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_fact(doc, "shared_queues", "Queues used by both",
 		    gp_v_if(c->pids_known, gp_v_count(c->shared_queues)));
 	gp_doc_fact(doc, "same_hsa_ids", "HSA ids found in both", gp_v_count(c->same_ids));
-	gp_doc_fact(doc, "overlap_ns", "Time both were active (if on the same machine)",
+	gp_doc_fact(doc, "overlap_ns",
+		    "Time during which both were active (if on the same machine)",
 		    gp_v_if(c->has_overlap, gp_v_ns(c->overlap_ns)));
 	gp_doc_note(doc, "HSA ids are per process: the same id in two processes means two queues.");
 }
@@ -311,11 +312,11 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	switch (c->strategy) {
 	case GP_STRATEGY_WAIT:
-		gp_doc_note(doc,
-			    _("The batch job pauses every %.2f ms anyway; suspending and resuming "
-			      "costs about %.2f ms, so waiting is cheaper."),
-			    (double)c->batch_pause_ns / 1e6,
-			    2.0 * (double)GP_SUSPEND_COST_NS / 1e6);
+		gp_doc_note(
+			doc,
+			_("The batch job pauses every %.2f ms on average. Suspending and resuming "
+			  "it costs about %.2f ms, so waiting for a pause is cheaper."),
+			(double)c->batch_pause_ns / 1e6, 2.0 * (double)GP_SUSPEND_COST_NS / 1e6);
 		break;
 	case GP_STRATEGY_SUSPEND_PROCESS:
 		gp_doc_note(doc, "Two processes never share a queue. Suspending a process stops "
@@ -339,8 +340,8 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	case GP_STRATEGY_UNKNOWN:
 		gp_doc_note(doc, "%s",
 			    c->cases[0]->dispatches && c->cases[1]->dispatches
-				    ? _("The logs do not name the processes: use AMD_LOG_LEVEL=4 "
-					"or higher.")
+				    ? _("The logs contain no process ids: use AMD_LOG_LEVEL=4 or "
+					"higher.")
 				    : _("At least one of the logs contains no kernels: use "
 					"AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later)."));
 		break;
@@ -354,7 +355,7 @@ static void put_recommendation(struct gp_doc *doc, const struct gp_trace_compari
 {
 	gp_doc_section(doc, "recommendation", "Preemption strategy");
 	gp_doc_fact(doc, "strategy", "Strategy", strategy_word(c->strategy));
-	gp_doc_fact(doc, "online", "Probably latency-critical (more pauses)",
+	gp_doc_fact(doc, "online", "Latency-critical workload (assumed, because it pauses more)",
 		    gp_v_if(c->online >= 0, gp_v_text(c->online >= 0 ? letters[c->online] : "")));
 	gp_doc_fact(doc, "assumed_suspend_cost_ns", "Assumed cost of a suspend or resume",
 		    gp_v_ns(GP_SUSPEND_COST_NS));

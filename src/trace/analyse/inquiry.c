@@ -237,10 +237,11 @@ static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag
 				    &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
 	if (!ret && stats.kind == GP_ROCPROF_NONE)
-		return gp_fail(diag, -EINVAL, "%s is a SQLite database, but not one of rocprofv3",
+		return gp_fail(diag, -EINVAL, "%s is a SQLite database, but not from rocprofv3",
 			       current(inquiry)->name);
 	if (!ret && stats.cut)
-		gp_diag(diag, GP_WARNING, "%s: the file is truncated; complete entries are counted",
+		gp_diag(diag, GP_WARNING,
+			"%s: the file is truncated; only complete entries are counted",
 			current(inquiry)->name);
 	return ret;
 }
@@ -252,9 +253,11 @@ static int refuse(int fd, const char *name, struct gp_diag *diag)
 	ssize_t got = pread(fd, start, sizeof(start), 0);
 	const char *command, *format;
 
+	if (got < 0)
+		return gp_fail(diag, -errno, "cannot read %s: %s", name, strerror(errno));
 	if (got == 0)
 		return gp_fail(diag, -EINVAL, "%s is empty", name);
-	format = got > 0 ? gp_compression(start, (size_t)got, &command) : NULL;
+	format = gp_compression(start, (size_t)got, &command);
 	if (format)
 		return gp_fail(diag, -EINVAL,
 			       "%s is compressed (%s). Decompress it first: %s FILE > text", name,

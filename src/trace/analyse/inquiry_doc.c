@@ -87,7 +87,7 @@ static void put_steps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	u32 chosen[STEPS_SHOWN];
 
-	gp_doc_table(doc, "steps", "Time spent in kernel functions while creating queues");
+	gp_doc_table(doc, "steps", "Time in Linux kernel functions during queue creation");
 	gp_doc_column(doc, "function", "FUNCTION");
 	gp_doc_column(doc, "entered", "CALLS");
 	gp_doc_column(doc, "own_ns", "SELF TIME");
@@ -127,7 +127,9 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	answer(doc, "runtime", _("queues created by the runtime"),
 	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),
 	       log ? place(log->name, log->created_line, text, sizeof(text)) : gp_v_missing());
-	answer(doc, "runtime_ns", _("time in the runtime, mean (from the previous log line)"),
+	answer(doc, "runtime_ns",
+	       _("time per creation in the runtime, mean (since the previous log line of the "
+		 "thread)"),
 	       gp_v_if(log && log->creations,
 		       gp_v_ns(log && log->creations ? log->creation_ns / log->creations : 0)),
 	       log && log->creations ? place(log->name, log->created_line, text, sizeof(text))
@@ -138,27 +140,27 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	       path->creation_count ? place(q->inputs[path->creations[0].input]->name,
 					    path->creations[0].line, text, sizeof(text))
 				    : gp_v_missing());
-	answer(doc, "driver_ns", _("time in the driver, mean"),
+	answer(doc, "driver_ns", _("time per creation in the driver, mean"),
 	       gp_v_if(path->creation_count,
 		       gp_v_ns(path->creation_count ? sum / path->creation_count : 0)),
 	       path->creation_count ? place(q->inputs[path->creations[0].input]->name,
 					    path->creations[0].line, text, sizeof(text))
 				    : gp_v_missing());
-	answer(doc, "driver_longest_ns", _("time in the driver, longest"),
+	answer(doc, "driver_longest_ns", _("time per creation in the driver, longest"),
 	       gp_v_if(longest, gp_v_ns(longest ? longest->length_ns : 0)),
 	       longest ? place(q->inputs[longest->input]->name, longest->line, text, sizeof(text))
 		       : gp_v_missing());
-	count_answer(q, doc, "slot", _("searches for a free id (find_available_queue_slot)"),
+	count_answer(q, doc, "slot", _("searches for a free queue id (find_available_queue_slot)"),
 		     GP_MATCH_NAME, "find_available_queue_slot");
 	count_answer(q, doc, "runlist", _("runlists sent"), GP_MATCH_NAME, "pm_send_runlist");
 	if (path->creation_count)
 		put_steps(q, doc);
 	if (path->creation_count > whole)
 		gp_doc_note(doc,
-			    ngettext("The return of %llu creation was not traced: it took at least "
-				     "the time shown.",
-				     "The return of %llu creations was not traced: they took at "
-				     "least the time shown.",
+			    ngettext("The trace does not contain the end of %llu queue creation, "
+				     "which took at least the time counted here.",
+				     "The trace does not contain the end of %llu queue creations, "
+				     "which took at least the time counted here.",
 				     (unsigned long)(path->creation_count - whole)),
 			    (unsigned long long)(path->creation_count - whole));
 }
@@ -173,13 +175,13 @@ static void put_mqd(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	count_answer(q, doc, "updated", _("updated (update_mqd)"), GP_MATCH_START, "update_mqd");
 	count_answer(q, doc, "loaded", _("loaded into a slot by the driver (load_mqd)"),
 		     GP_MATCH_START, "load_mqd");
-	count_answer(q, doc, "mapped", _("passed to the scheduler (map_queues)"), GP_MATCH_NAME,
-		     "map_queues_cpsch");
+	count_answer(q, doc, "mapped", _("runlist passed to the scheduler (map_queues_cpsch)"),
+		     GP_MATCH_NAME, "map_queues_cpsch");
 	count_answer(q, doc, "any", _("calls to functions named *mqd*"), GP_MATCH_PART, "mqd");
 	answer(doc, "contents", _("contents of the MQD"), gp_v_missing(), gp_v_missing());
 	gp_doc_note(doc,
-		    "With the hardware scheduler the driver never loads an MQD: the runlist names "
-		    "it and the firmware loads it. 'gpreempt mqd' decodes its contents.");
+		    "With the hardware scheduler, the driver never loads an MQD: the runlist "
+		    "points to the MQD, and the firmware loads it. 'gpreempt mqd' decodes MQDs.");
 }
 
 /* Queues that the runtime aborted, each with the line that says so. */
@@ -261,13 +263,15 @@ static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	       gp_v_if(log && gp_trace_workload_has_packets(log->workload),
 		       gp_v_count(log ? log->workload->dispatches + log->workload->barriers : 0)),
 	       log ? place(log->name, log->packet_line, text, sizeof(text)) : gp_v_missing());
-	count_answer(q, doc, "allocated", _("doorbells allocated by the driver"), GP_MATCH_START,
+	count_answer(q, doc, "allocated",
+		     _("doorbells allocated by the driver (allocate_doorbell)"), GP_MATCH_START,
 		     "allocate_doorbell");
-	count_answer(q, doc, "kernel", _("doorbells rung by the driver"), GP_MATCH_START,
-		     "write_kernel_doorbell");
-	count_answer(q, doc, "ioctls", _("ioctls"), GP_MATCH_NAME, "kfd_ioctl");
+	count_answer(q, doc, "kernel", _("doorbell writes by the driver (write_kernel_doorbell)"),
+		     GP_MATCH_START, "write_kernel_doorbell");
+	count_answer(q, doc, "ioctls", _("KFD ioctls"), GP_MATCH_NAME, "kfd_ioctl");
 	gp_doc_note(doc, "A program rings a doorbell with a memory write, which ftrace cannot see. "
-			 "The driver rings only the doorbell of its queue to the scheduler.");
+			 "The driver itself rings only the doorbell of the HIQ, the queue for its "
+			 "commands to the scheduler.");
 }
 
 static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
@@ -276,22 +280,26 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	char text[256];
 
 	open_question(doc, "preemption", _("5. Can work be preempted?"));
-	answer(doc, "priorities", _("queues of high or low priority"),
+	answer(doc, "priorities", _("high or low queue priority used"),
 	       gp_v_if(log && log->created_line, gp_v_bool(log && log->priority_line)),
 	       log ? place(log->name, log->priority_line, text, sizeof(text)) : gp_v_missing());
-	count_answer(q, doc, "unmaps", _("times all queues were unmapped (unmap_queues)"),
+	count_answer(q, doc, "unmaps", _("unmaps of all queues (unmap_queues_cpsch)"),
 		     GP_MATCH_NAME, "unmap_queues_cpsch");
-	time_answer(q, doc, "unmap_ns", _("time to unmap them, mean"), "unmap_queues_cpsch");
-	time_answer(q, doc, "fence_ns", _("of this, waiting for the GPU, mean"),
+	time_answer(q, doc, "unmap_ns", _("time per unmap, mean"), "unmap_queues_cpsch");
+	time_answer(q, doc, "fence_ns",
+		    _("time per wait for the GPU, mean (amdkfd_fence_wait_timeout)"),
 		    "amdkfd_fence_wait_timeout");
-	count_answer(q, doc, "suspends", _("suspensions by a debugger (suspend_queues)"),
-		     GP_MATCH_NAME, "suspend_queues");
+	count_answer(q, doc, "suspends",
+		     _("suspensions through the debug interface (suspend_queues)"), GP_MATCH_NAME,
+		     "suspend_queues");
 	time_answer(q, doc, "suspend_ns", _("time per suspension, mean"), "suspend_queues");
-	count_answer(q, doc, "evictions", _("evictions by the driver"), GP_MATCH_START,
-		     "evict_process_queues");
-	gp_doc_note(doc, "Stream priorities order waiting work and do not stop running work. "
-			 "Suspending a process through KFD does; the driver then unmaps all queues "
-			 "of the device and maps them again.");
+	count_answer(q, doc, "evictions",
+		     _("evictions of a process by the driver (evict_process_queues)"),
+		     GP_MATCH_START, "evict_process_queues");
+	gp_doc_note(doc,
+		    "Stream priorities order waiting work and do not stop running work. Suspending "
+		    "a process through KFD stops its running work: the driver unmaps all queues of "
+		    "the device and maps those of the other processes again.");
 }
 
 void gp_trace_inquiry_questions(const struct gp_trace_inquiry *inquiry, struct gp_doc *doc)

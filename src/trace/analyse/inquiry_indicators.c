@@ -57,7 +57,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 			  gp_v_real(GP_UNIT_REAL, creations ? (double)mqd / (double)creations : 0)),
 		  judge(creations && mqd, creations && mqd >= creations && mqd <= 2 * creations));
 	/* A function that was not traced is not seen either: that is no 0. */
-	indicator(doc, "kcq", _("kernel compute queues used"), "0",
+	indicator(doc, "kcq", _("calls to functions named *kcq* (kernel compute queues)"), "0",
 		  seen(traced, kcq, q->kcq_traced), judge(traced && (kcq || q->kcq_traced), !kcq));
 	indicator(doc, "doorbell", _("calls to functions named *doorbell*"), NULL,
 		  seen(traced, doorbell, false), judge(traced, true));

@@ -160,7 +160,7 @@ static void put_processes(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "pid", "PID");
 	gp_doc_column(doc, "name", "NAME");
 	gp_doc_column(doc, "gpu", "GPU");
-	gp_doc_column(doc, "gpus", "GPUS");
+	gp_doc_column(doc, "gpus", "GPU COUNT");
 	gp_doc_column(doc, "vram_bytes", "VRAM");
 	gp_doc_column(doc, "cu_occupancy", "CU OCCUPANCY");
 	gp_doc_column(doc, "log", "HAS LOG");
@@ -186,10 +186,10 @@ static void put_decisions(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 	gp_doc_section(doc, "decisions", "Decisions of gpreemptd");
 	gp_doc_fact(doc, "lines", "Lines in the log", gp_v_count(decisions->count));
-	gp_doc_fact(doc, "suspends", "Suspensions decided", gp_v_count(decisions->suspends));
-	gp_doc_fact(doc, "resumes", "Resumptions decided", gp_v_count(decisions->resumes));
+	gp_doc_fact(doc, "suspends", "Decisions to suspend", gp_v_count(decisions->suspends));
+	gp_doc_fact(doc, "resumes", "Decisions to resume", gp_v_count(decisions->resumes));
 	gp_doc_fact(doc, "failed", "Operations that failed", gp_v_count(decisions->failed));
-	gp_doc_fact(doc, "observed", "Recorded but not executed (observe mode)",
+	gp_doc_fact(doc, "observed", "Decisions recorded but not executed (observe mode)",
 		    gp_v_count(decisions->observed));
 	gp_doc_fact(doc, "held_ns", "Time suspended, mean",
 		    gp_v_if(decisions->held,

@@ -19,7 +19,7 @@ static struct gp_show_value hash_word(enum gp_trace_pid_hash hash)
 {
 	switch (hash) {
 	case GP_HASH_MATCH:
-		return gp_v_word("match", _("matches"));
+		return gp_v_word("match", _("yes"));
 	case GP_HASH_STOCK:
 		return gp_v_word("stock", _("no: counted from 0, as in the stock driver"));
 	case GP_HASH_OTHER:
@@ -34,11 +34,12 @@ static struct gp_show_value reading_word(enum gp_trace_offset_reading reading)
 {
 	switch (reading) {
 	case GP_OFFSET_BYTES:
-		return gp_v_word("bytes-in-slice", _("bytes within the slice of the process"));
+		return gp_v_word("bytes-in-slice",
+				 _("bytes within the doorbell slice of the process"));
 	case GP_OFFSET_SLICE:
 		return gp_v_word("absolute-dwords", _("dwords from the start of the BAR"));
 	case GP_OFFSET_UNKNOWN:
-		return gp_v_word("unknown", _("unknown (matches no rule of the driver)"));
+		return gp_v_word("unknown", _("unknown (neither layout of the driver matches)"));
 	case GP_OFFSET_NONE:
 		break;
 	}
@@ -56,11 +57,11 @@ static void put_processes(struct gp_doc *doc, const struct gp_trace_kfd_process 
 	gp_doc_column(doc, "id_high", "HIGHEST ID");
 	gp_doc_column(doc, "pid_mod_256", "PID % 256");
 	gp_doc_column(doc, "hash_base", "(PID % 256) x 4");
-	gp_doc_column(doc, "pid_hash", "PID HASH");
-	gp_doc_column(doc, "offset_low", "LOWEST OFFSET");
-	gp_doc_column(doc, "offset_high", "HIGHEST OFFSET");
+	gp_doc_column(doc, "pid_hash", "IDS FROM PID");
+	gp_doc_column(doc, "offset_low", "LOWEST DOORBELL OFFSET");
+	gp_doc_column(doc, "offset_high", "HIGHEST DOORBELL OFFSET");
 	gp_doc_column(doc, "offset_meaning", "OFFSET UNIT");
-	gp_doc_column(doc, "slice", "SLICE");
+	gp_doc_column(doc, "slice", "DOORBELL SLICE");
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 		u64 index = p->pid % GP_PID_HASH_PROCESSES;
@@ -87,9 +88,9 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_kfd_queue *queu
 	gp_doc_column(doc, "kfd_id", "KFD ID");
 	gp_doc_column(doc, "type", "TYPE");
 	gp_doc_column(doc, "gpu_id", "GPU");
-	gp_doc_column(doc, "doorbell_offset_in_process", "PROCESS OFFSET");
-	gp_doc_column(doc, "doorbell_offset", "BAR OFFSET");
-	gp_doc_column(doc, "doorbell_id", "DOORBELL");
+	gp_doc_column(doc, "doorbell_offset_in_process", "DOORBELL OFFSET IN PROCESS");
+	gp_doc_column(doc, "doorbell_offset", "DOORBELL OFFSET IN BAR");
+	gp_doc_column(doc, "doorbell_id", "DOORBELL ID");
 	gp_doc_column(doc, "pasid", "PASID");
 	gp_doc_column(doc, "ring", "RING");
 	gp_doc_column(doc, "created_ns", "CREATED");
@@ -137,15 +138,15 @@ static struct gp_show_value pair_word(const struct gp_trace_kfd_process *a,
 				      const struct gp_trace_kfd_process *b, const struct pair *pair)
 {
 	if (pair->slice && (!a->alive || !b->alive))
-		return gp_v_word(
-			"slice-reused",
-			_("same slice, reused after the first process destroyed its queues"));
+		return gp_v_word("slice-reused", _("same doorbell slice, reused after the first "
+						   "process destroyed its queues"));
 	if (pair->slice)
-		return gp_v_word("same-slice", _("same slice: the first process must have ended "
-						 "before the second started"));
+		return gp_v_word("same-slice", _("same doorbell slice: the first process must have "
+						 "ended before the second started"));
 	if (pair->offsets)
-		return gp_v_word("separate", _("no conflict: each process has its own slice"));
-	return gp_v_word("separate", _("no conflict: ids are per process"));
+		return gp_v_word("separate",
+				 _("no conflict: each process has its own doorbell slice"));
+	return gp_v_word("separate", _("no conflict: queue ids are per process"));
 }
 
 /* Pairs that have anything in common; returns how many there are. */
@@ -160,9 +161,9 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "pid_a", "PROCESS");
 	gp_doc_column(doc, "pid_b", "OTHER PROCESS");
-	gp_doc_column(doc, "ids", "SAME IDS");
-	gp_doc_column(doc, "offsets", "SAME OFFSETS");
-	gp_doc_column(doc, "slice", "SAME SLICE");
+	gp_doc_column(doc, "ids", "IDS OVERLAP");
+	gp_doc_column(doc, "offsets", "OFFSETS OVERLAP");
+	gp_doc_column(doc, "slice", "SAME DOORBELL SLICE");
 	gp_doc_column(doc, "meaning", "MEANING");
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = i + 1; k < count && shown < PAIRS_SHOWN; k++) {
@@ -194,26 +195,28 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 		matches += processes[i].hash == GP_HASH_MATCH && processes[i].id_low;
 	}
 	gp_doc_section(doc, "meaning", "Meaning");
-	gp_doc_fact(doc, "pid_hash_matches", "Processes whose ids are (pid % 256) x 4",
+	gp_doc_fact(doc, "pid_hash_matches", "Processes whose queue ids start at (pid % 256) x 4",
 		    gp_v_count(matches));
 	gp_doc_fact(doc, "processes_with_pid", "Processes with a known pid", gp_v_count(hashed));
-	gp_doc_fact(doc, "overlapping_pairs", "Pairs with common values", gp_v_count(pairs));
+	gp_doc_fact(doc, "overlapping_pairs", "Process pairs that overlap", gp_v_count(pairs));
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 
 		if (p->reading == GP_OFFSET_SLICE && p->step_low == GP_DOORBELL_BYTES)
-			gp_doc_note(doc,
-				    _("Process %u: the first offset is a slice boundary in dwords, "
-				      "but the offsets are 8 apart, although doorbells are 2 "
-				      "dwords apart: the list mixes dwords and bytes."),
-				    p->pid);
+			gp_doc_note(
+				doc,
+				_("Process %u: the first offset is the start of a doorbell slice "
+				  "in dwords, but the offsets differ by 8, the size of a doorbell "
+				  "in bytes (2 dwords): the list mixes dwords and bytes."),
+				p->pid);
 	}
-	gp_doc_note(doc, "Queue ids come from a bitmap per process: two processes with queue 0 "
-			 "share nothing, and hashing the pid into the id has no effect.");
 	gp_doc_note(
 		doc,
-		"The offset of a doorbell is 0x800 + slice x 0x800 + doorbell x 2 dwords, with one "
-		"slice per process and device: doorbells of two live processes cannot overlap.");
+		"Queue ids come from a bitmap per process: queue 0 of one process and queue 0 of "
+		"another are different queues, and deriving ids from the pid has no effect.");
+	gp_doc_note(doc, "The offset of a doorbell is 0x800 + doorbell slice x 0x800 + doorbell id "
+			 "x 2 dwords, with one doorbell slice per process and device: doorbells of "
+			 "two live processes cannot overlap.");
 	gp_doc_note(doc, "With the hardware scheduler, the pipe and queue in these messages do not "
 			 "identify the slot: the firmware chooses it.");
 }

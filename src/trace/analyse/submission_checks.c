@@ -161,12 +161,12 @@ void gp_trace_submission_checks(const struct gp_trace_submission *s, struct gp_d
 	gp_doc_section(doc, "checks", "Checks");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "check", "CHECK");
-	gp_doc_column(doc, "verdict", "HOLDS");
+	gp_doc_column(doc, "verdict", "CONFIRMED");
 	gp_doc_column(doc, "evidence", "EVIDENCE");
 	check_calls(s, doc, GP_LAYER_HIP, "launch", _("kernels are launched through HIP"), launch);
 	check_calls(s, doc, GP_LAYER_HSA, "queue", _("HSA creates a queue"), queue);
 	check_calls(s, doc, GP_LAYER_HSA, "memory", _("HSA manages memory and copies"), memory);
-	check_calls(s, doc, GP_LAYER_HSA, "signals", _("signals are used to wait"), signals);
+	check_calls(s, doc, GP_LAYER_HSA, "signals", _("the program uses HSA signals"), signals);
 	check_calls(s, doc, GP_LAYER_HSA, "write_index", _("packets are written to the queue"),
 		    index);
 	check_calls(s, doc, GP_LAYER_HSA, "doorbell",

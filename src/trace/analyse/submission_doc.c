@@ -36,13 +36,14 @@ static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc
 		gp_doc_note(doc,
 			    "The files come from several processes; their figures are added up.");
 	if (s->spans_left_out)
-		gp_doc_note(doc,
-			    ngettext("The time by layer leaves out %llu call (too many to "
-				     "process); the other tables include it.",
-				     "The time by layer leaves out %llu calls (too many to "
-				     "process); the other tables include them.",
-				     (unsigned long)s->spans_left_out),
-			    (unsigned long long)s->spans_left_out);
+		gp_doc_note(
+			doc,
+			ngettext("'Time by layer' omits %llu call beyond the limit of %u calls "
+				 "per layer; the other tables include it.",
+				 "'Time by layer' omits %llu calls beyond the limit of %u calls "
+				 "per layer; the other tables include them.",
+				 (unsigned long)s->spans_left_out),
+			(unsigned long long)s->spans_left_out, GP_SUBMISSION_SPANS_MAX);
 	if (!s->device_count)
 		return;
 	gp_doc_table(doc, "devices", "Devices");
@@ -64,7 +65,7 @@ static void put_calls(const struct gp_trace_submission *s, struct gp_doc *doc,
 	gp_doc_section(doc, key, title);
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "name", "NAME");
-	gp_doc_column(doc, "calls", "CALLS");
+	gp_doc_column(doc, "calls", "COUNT");
 	gp_doc_column(doc, "total_ns", "TOTAL");
 	gp_doc_column(doc, "average_ns", "AVERAGE");
 	gp_doc_column(doc, "min_ns", "SHORTEST");
@@ -110,7 +111,7 @@ static void kernel_cells(struct gp_doc *doc, const struct gp_trace_use *use)
 static void put_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	put_calls(s, doc, GP_LAYER_KERNEL, "kernels", _("Kernels on the GPU"));
-	gp_doc_table(doc, "shapes", "Kernel shapes (sizes in work-items, mean waits)");
+	gp_doc_table(doc, "shapes", "Kernel shapes (sizes in work-items; waits are means)");
 	gp_doc_column(doc, "name", "NAME");
 	gp_doc_column(doc, "grid_low", "GRID MIN");
 	gp_doc_column(doc, "grid_high", "GRID MAX");
@@ -139,7 +140,7 @@ static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 	gp_doc_column(doc, "kernels", "KERNELS");
 	gp_doc_column(doc, "busy_ns", "KERNEL TIME");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "used_ns", "TIME IN USE");
+	gp_doc_column(doc, "used_ns", "FIRST TO LAST KERNEL");
 	for (size_t i = 0; i < s->queue_count; i++) {
 		const struct gp_trace_queue_use *queue = &s->queues[i];
 		bool timed = queue->last_ns >= queue->first_ns;
@@ -230,7 +231,7 @@ void gp_trace_submission_doc(const struct gp_trace_submission *submission, struc
 	put_calls(submission, doc, GP_LAYER_HIP, "hip", _("HIP calls"));
 	put_calls(submission, doc, GP_LAYER_HSA, "hsa", _("HSA calls"));
 	put_kernels(submission, doc);
-	put_calls(submission, doc, GP_LAYER_COPY, "copies", _("Copies by the engines"));
+	put_calls(submission, doc, GP_LAYER_COPY, "copies", _("Copies by the copy engines"));
 	put_queues(submission, doc);
 	put_layers(submission, doc);
 	put_path(submission, doc);

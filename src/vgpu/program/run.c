@@ -79,7 +79,7 @@ static int library_path(const char *directory, char *out, size_t size, struct gp
 				      sizeof(library));
 
 	if (error)
-		return gp_fail(diag, error, "%s is not installed with this program", LIBRARY);
+		return gp_fail(diag, error, "cannot find %s; reinstall gpreempt", LIBRARY);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
 	if (snprintf(out, size, "%s/" LIBRARY, directory) >= (int)size)

@@ -233,7 +233,7 @@ static void container_pid_is_found_by_name_id_or_member(void **state)
 static void what_cannot_be_resolved_is_said(void **state)
 {
 	(void)state;
-	assert_resolves("nobody", 7, -ENOENT, 0, "no process found in container 'nobody'");
+	assert_resolves("nobody", 7, -ENOENT, 0, "no running container matches 'nobody'");
 	assert_resolves("trainer", 8, -ESRCH, 0, "process 8 does not exist in container 'trainer'");
 	assert_resolves("4600", 7, -ENOENT, 0, "process 4600 is not in a container");
 	assert_resolves(NULL, 77777, -ESRCH, 0, "process 77777 does not exist");

@@ -253,7 +253,7 @@ static void the_report_names_every_reading_and_overlap(void **state)
 	assert_non_null(
 		strstr(json_string_value(json_array_get(
 			       json_object_get(json_object_get(json, "meaning"), "notes"), 0)),
-		       "Process 5: the first offset is a slice boundary"));
+		       "Process 5: the first offset is the start of a doorbell slice"));
 	json_decref(json);
 }
 
