@@ -90,7 +90,7 @@ static int run_alone(const struct gp_sim_grid *grid, struct point *point, struct
 	int error = make_scenario(&s, grid, point, diag);
 
 	if (!error)
-		error = gp_sim_judge_alone(&s, WARM_UP_NS, diag, &point->alone);
+		error = gp_sim_judge_alone(&s, WARM_UP_NS, 0, diag, &point->alone);
 	gp_sim_scenario_free(&s);
 	return error;
 }

@@ -137,11 +137,13 @@ static u32 stretch_of(const struct gp_sim_scenario *s, const struct gp_sim_resul
 	return (u32)GP_MIN((double)used * STRETCH_NONE / (double)work, STRETCH_MAX);
 }
 
-int gp_sim_judge_alone(const struct gp_sim_scenario *scenario, u64 from_ns, struct gp_diag *diag,
-		       struct gp_sim_alone *out)
+int gp_sim_judge_alone(const struct gp_sim_scenario *scenario, u64 from_ns, u64 max_events,
+		       struct gp_diag *diag, struct gp_sim_alone *out)
 {
 	struct gp_sim_judge *judge = calloc(1, sizeof(*judge));
-	struct gp_sim_options options = {.only_job = GP_SCHED_NONE, .only_online = true};
+	struct gp_sim_options options = {.only_job = GP_SCHED_NONE,
+					 .only_online = true,
+					 .max_events = max_events};
 	struct gp_sim_result result;
 	int error = judge ? 0 : -ENOMEM;
 

@@ -50,9 +50,10 @@ struct gp_sim_verdict {
  * class online with open arrivals and of class offline that always have work, kernels that fill the
  * GPU. */
 int gp_sim_judge_can(const struct gp_sim_scenario *scenario, struct gp_diag *diag);
-/* Runs the online jobs alone; requests from from_ns on count for the latency. */
-int gp_sim_judge_alone(const struct gp_sim_scenario *scenario, u64 from_ns, struct gp_diag *diag,
-		       struct gp_sim_alone *out);
+/* Runs the online jobs alone, for at most max_events (0: no limit); requests from from_ns on count
+ * for the latency. */
+int gp_sim_judge_alone(const struct gp_sim_scenario *scenario, u64 from_ns, u64 max_events,
+		       struct gp_diag *diag, struct gp_sim_alone *out);
 /* The oracle takes each request to need the GPU as long as it does alone. */
 void gp_sim_judge_begin(struct gp_sim_judge *judge, const struct gp_sim_scenario *scenario,
 			u64 from_ns, const struct gp_sim_alone *alone);

@@ -233,7 +233,8 @@ static int run_judged(struct runs *runs, const struct request *request,
 
 	if (error)
 		return error;
-	error = gp_sim_judge_alone(scenario, 0, request->diag, &alone);
+	error = gp_sim_judge_alone(scenario, 0, request->events ? request->events : DEFAULT_EVENTS,
+				   request->diag, &alone);
 	gp_sim_judge_begin(judge, scenario, 0, &alone);
 	if (!error)
 		error = run_one(runs, request, scenario,

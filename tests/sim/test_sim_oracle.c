@@ -246,7 +246,7 @@ static struct gp_sim_verdict judge(const char *text, enum gp_sched_policy_id pol
 	    gp_sim_judge_can(&s, &diag.diag))
 		fail_msg("%s", gp_buf_str(&diag.text));
 	s.device.policy = policy;
-	assert_int_equal(gp_sim_judge_alone(&s, 500000000, &diag.diag, &alone), 0);
+	assert_int_equal(gp_sim_judge_alone(&s, 500000000, 0, &diag.diag, &alone), 0);
 	gp_sim_judge_begin(judge, &s, 500000000, &alone);
 	options.observer = &judge->observer;
 	if (gp_sim_run(&s, &options, &diag.diag, result))
@@ -313,7 +313,7 @@ static void servers_that_slow_each_other_down_are_taken_as_they_are(void **state
 		snprintf(text, sizeof(text), format, i * 1000);
 		assert_int_equal(gp_sim_scenario_init(&s, &diag.diag), 0);
 		assert_int_equal(gp_sim_scenario_parse(&s, "s", text, strlen(text), &diag.diag), 0);
-		assert_int_equal(gp_sim_judge_alone(&s, 0, &diag.diag, &alone), 0);
+		assert_int_equal(gp_sim_judge_alone(&s, 0, 0, &diag.diag, &alone), 0);
 		assert_true(alone.p99_ns >= 2000000);
 		stretch[i] = alone.stretch_ppm;
 		gp_sim_scenario_free(&s);
