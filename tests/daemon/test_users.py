@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: MIT
 """A daemon of root's serves everybody: it finds and holds other users' programs, each of whom has a say in its own."""
 import os
+import select
 import shutil
+import signal
+import socket
+import struct
 import subprocess
+import sys
+import time
 import unittest
 
 import test_gpreemptd as rig
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+import agentwire as wire  # here, because another user may not be able to read the modules of Python
 
 USER, STRANGER = 65534, 65533
 
@@ -103,6 +112,65 @@ class Everybody(rig.Daemon):
         self.assertIn("by another user's holder", self.gpreempt("status", server).stdout)
         self.assertTrue(os.path.exists(os.path.join(self.home(USER), "gpreempt", "holder.sock")))
         self.assertEqual(os.stat(os.path.join(self.sockets, "holder.sock")).st_uid, 0)
+
+
+    def test_a_stranger_without_a_gpu_cannot_hold_up_a_users_trainer(self):
+        daemon = self.daemon(rig.ACT)
+        self.program("offline", "offline_trainer", 600)
+        self.job("offline_trainer")
+        self.until(lambda: self.jobs()["offline_trainer"]["busy_queues"], "the trainer has no work")
+        gpus = len(self.json("top")["devices"])
+        liars = [self.liar(gpu) for gpu in (self.json("top")["devices"][0]["gpu_id"], 4711)]
+        for pid in liars:
+            self.until(lambda pid=pid: "they are ignored" in self.gpreempt("why", str(pid)).stdout, "the liar is believed")
+        job = self.jobs()["offline_trainer"]
+        self.assertEqual((job["suspends"], job["held"]), (0, False))
+        self.assertEqual(len(self.json("top")["devices"]), gpus)
+        daemon.terminate()
+        self.assertIn("the driver does not list them", daemon.communicate(timeout=rig.LIMIT)[0])
+
+    def liar(self, gpu_id):
+        """A process of another user with an agent of its own making: class online, busy, on this GPU."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setgroups([])
+                os.setresgid(STRANGER, STRANGER, STRANGER)
+                os.setresuid(STRANGER, STRANGER, STRANGER)
+                lie(os.path.join(self.sockets, "agents"), gpu_id)
+            finally:
+                os._exit(1)
+        self.addCleanup(os.waitpid, pid, 0)
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        return pid
+
+
+def lie(directory, gpu_id):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = os.path.join(directory, f".{os.getpid()}")
+    listener.bind(path)
+    listener.listen(8)
+    os.rename(path, os.path.join(directory, f"{os.getpid()}.sock"))
+    signal.alarm(rig.LIMIT)
+    queue = wire.QUEUE.pack(os.getpid(), gpu_id, 0x7f, 3, 3, 0, 0, 0x1000, 4096, 0x2000, 0, 5, 7, 2100, 1, 0, 0)
+    answers = {wire.HELLO: (wire.HELLO_BODY.pack(os.getpid(), 2100, 1, 1, 0, b"", b"liar"), 0),
+               wire.WATCH: (b"", 0), wire.QUEUES: (struct.pack("=II", 1, 0) + queue, 1)}
+    peers = [listener]
+    while True:
+        for ready in select.select(peers, [], [], 1)[0]:
+            if ready is listener:
+                peers.append(listener.accept()[0])
+                continue
+            data = ready.recv(65536)
+            if not data:
+                peers.remove(ready)
+                continue
+            _, kind, _, serial, _ = wire.HEADER.unpack_from(data)
+            body, status = answers.get(kind, (b"", -95))
+            ready.send(wire.HEADER.pack(wire.VERSION, kind, wire.HEADER.size + len(body), serial, status) + body)
+            edge = wire.EDGE_BODY.pack(time.monotonic_ns(), 1, 3)
+            if kind == wire.QUEUES:
+                ready.send(wire.HEADER.pack(wire.VERSION, wire.EDGE, wire.HEADER.size + len(edge), 0, 0) + edge)
 
 
 if __name__ == "__main__":
