@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """A server beside a trainer on a busy host: its latency with gpreemptd in mode act against mode observe.
 
-The programs start on a quiet host; then busy loops load it, and the daemon changes between the two modes
-every few seconds, so that both see the same host and the same programs. The time of a kernel on the
-virtual GPU is the model's; the ratio is what counts.
+The programs start on a quiet host; then busy loops load it, and after a while in mode act, in which the daemon
+finds out what its operations cost there, it changes between the two modes every few seconds, so that both see
+the same host and the same programs. The time of a kernel on the virtual GPU is the model's; the ratio is what
+counts.
 
 usage: bench/daemon_load.py BUILD-DIRECTORY [SECONDS [LOAD [ROUNDS]]]
 """
@@ -17,6 +18,7 @@ from daemon_stage import Stage
 
 BUSY = "while True: pass"
 RATE = 10
+WARM = 20  # seconds
 MODES = ("observe", "act")
 
 
@@ -58,8 +60,11 @@ def main():
         stage.begin(stage.gpreempt, "run", "--class", "online", "--", server, "--load", "spin", "--rate", str(RATE),
                     "--seconds", "10000", "--samples", samples)
         stage.until(lambda: sum(job["queues"] > 0 for job in stage.top()["jobs"]) == 2, "the programs did not come")
+        stage.until(lambda: os.path.exists(samples) and os.path.getsize(samples) > 1000, "the server does not serve")
         try:
             loops += [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(load)]
+            change(stage, config, "act")
+            time.sleep(WARM)
             for _ in range(rounds):
                 for mode in MODES:
                     change(stage, config, mode)

@@ -114,7 +114,8 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 		gp_daemon_act_stop(daemon);
 		gp_daemon_host_settle(daemon);
 	}
-	if (mode != config.mode || !config.stand_down)
+	/* Another mode does not make the host faster: pauses stay as long as they were. */
+	if (!config.stand_down)
 		gp_daemon_worth_forget(daemon);
 	gp_daemon_host_configure(daemon);
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)

@@ -436,7 +436,7 @@ void gp_daemon_absent_adapt(struct gp_daemon *daemon);
 /* ---- worth.c ---- */
 
 void gp_daemon_worth_start(struct gp_daemon *daemon);
-/* The mode changed: measurements start anew. */
+/* Standing down is forbidden now: measurements start anew. */
 void gp_daemon_worth_forget(struct gp_daemon *daemon);
 /* The core decided; an operation ended; the core gave one up or it failed. */
 void gp_daemon_worth_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
