@@ -125,9 +125,12 @@ static void report(struct gp_daemon *daemon, const struct tidying *tidying)
 	if (!tidying->removed || (daemon->tidy_said_ns && now - daemon->tidy_said_ns < QUIET_NS))
 		return;
 	gp_diag(daemon->diag, GP_WARNING,
-		"removed files from %s, which is for sockets of agents: %u, the last one of user "
-		"%u",
-		daemon->agents_path, daemon->tidy_removed, (u32)tidying->culprit);
+		ngettext("removed %u file from %s, which is reserved for sockets of agents; its "
+			 "owner is user %u",
+			 "removed %u files from %s, which is reserved for sockets of agents; the "
+			 "owner of the last one is user %u",
+			 daemon->tidy_removed),
+		daemon->tidy_removed, daemon->agents_path, (u32)tidying->culprit);
 	daemon->tidy_said_ns = now;
 	daemon->tidy_removed = 0;
 }

@@ -53,7 +53,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_WORKS_NOW] = N_("the mechanism is now %s"),
 
 	[GP_SAY_AGENT_NONE] = N_("process %u was not started with 'gpreempt run'"),
-	[GP_SAY_AGENT_WORKS] = N_("it was started with 'gpreempt run'"),
+	[GP_SAY_AGENT_WORKS] = N_("the process was started with 'gpreempt run'"),
 	[GP_SAY_AGENT_SILENT] = N_("the agent in process %u does not answer: %m"),
 	[GP_SAY_AGENT_VERSION] =
 		N_("the agent in process %u is a different version; restart the program"),
@@ -64,7 +64,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_UNDER_DEBUGGER] =
 		N_("process %u is being debugged by %s (pid %u); quit the debugger first"),
 	[GP_SAY_NOT_AMD] = N_("process %u does not use an AMD GPU"),
-	[GP_SAY_DEBUG_WORKS] = N_("a debug session (DBG_TRAP) can suspend it"),
+	[GP_SAY_DEBUG_WORKS] = N_("a debug session (DBG_TRAP) can suspend the process"),
 	[GP_SAY_TRACE_FORBIDDEN] =
 		N_("cannot trace process %u: it belongs to another user, or "
 		   "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
@@ -83,18 +83,19 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_MODULE_NONE] = N_("gpreempt.ko is not loaded: %s does not exist"),
 	[GP_SAY_MODULE_ERROR] = N_("cannot open %s: %m (only root and the file's group may)"),
 	[GP_SAY_MODULE_VERSION] = N_("the loaded gpreempt.ko is a different version"),
-	[GP_SAY_MODULE_WORKS] = N_("gpreempt.ko can suspend it"),
+	[GP_SAY_MODULE_WORKS] = N_("gpreempt.ko can suspend the process"),
 
-	[GP_SAY_NV_WORKS] =
-		N_("the NVIDIA driver can suspend its channels and set its time slices"),
+	[GP_SAY_NV_WORKS] = N_("the NVIDIA driver can suspend the channels of the process and set "
+			       "their time slices"),
 	[GP_SAY_NV_NO_DRIVER] = N_("no NVIDIA driver (/proc/driver/nvidia/version does not exist)"),
 	[GP_SAY_NV_BRANCH] = N_("NVIDIA driver %s is from an unverified branch; set "
 				"GPREEMPT_NVRM_FORCE=1 to try it anyway"),
 	[GP_SAY_NV_PTRACE] = N_("no permission to copy the file descriptors of process %u (needs "
 				"ptrace access: same user or root)"),
 	[GP_SAY_NV_FILES] = N_("cannot read the file descriptors of process %u: %m"),
-	[GP_SAY_NV_INHERITED] = N_("process %u inherited its NVIDIA descriptors from process %u, "
-				   "which would stop as well; name that process instead"),
+	[GP_SAY_NV_INHERITED] =
+		N_("process %u inherited its NVIDIA descriptors from process %u, which would be "
+		   "suspended as well; specify that process instead"),
 	[GP_SAY_NV_NOT_USED] = N_("process %u does not use /dev/nvidiactl"),
 	[GP_SAY_NV_MPS_SERVER] =
 		N_("process %u is an MPS server: suspending it would suspend all its clients"),
@@ -109,7 +110,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_NOT_STOPPED] = N_("the queues did not stop in time and have been resumed"),
 	[GP_SAY_DRIVER_REFUSED] = N_("the driver refused to change a queue"),
 	[GP_SAY_NO_DESCRIPTOR] =
-		N_("the program has no file descriptor left for its activity page"),
+		N_("the program has no free file descriptor for its activity page"),
 
 	[GP_SAY_VALUE_RANGE] = N_("the value is out of range"),
 	[GP_SAY_UNKNOWN_REQUEST] = N_("unknown request; the programs may be different versions"),

@@ -127,6 +127,14 @@ static int read_line(struct gp_selftest_program *program, char *line, size_t siz
 	return 0;
 }
 
+/* "bad REASON", or what should not have come. */
+static int refuse(struct gp_selftest_program *program, const char *line)
+{
+	if (strncmp(line, "bad ", 4) == 0)
+		return fail(program, -EIO, "%s", line + 4);
+	return fail(program, -EIO, _("unexpected reply from the test program: %s"), line);
+}
+
 static long take_answer(struct gp_selftest_program *program)
 {
 	char line[sizeof(program->error)];
@@ -136,7 +144,7 @@ static long take_answer(struct gp_selftest_program *program)
 		return error;
 	if (strncmp(line, "ok ", 3) == 0)
 		return strtol(line + 3, NULL, 10);
-	return fail(program, -EIO, "%s", strncmp(line, "bad ", 4) == 0 ? line + 4 : line);
+	return refuse(program, line);
 }
 
 /* "ok QUEUES SOURCE [WHY]" */
@@ -154,10 +162,8 @@ static int take_introduction(struct gp_selftest_program *program, u32 queues)
 
 	if (error)
 		return error;
-	if (strncmp(line, "bad ", 4) == 0)
-		return fail(program, -EIO, "%s", line + 4);
 	if (sscanf(line, "ok %u %15s %n", &made, source, &length) != 2 || made != queues)
-		return fail(program, -EIO, _("the test program ended early"));
+		return refuse(program, line);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(sources); i++)
 		if (strcmp(source, sources[i].word) == 0)
 			program->work = sources[i].work;

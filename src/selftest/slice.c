@@ -77,12 +77,12 @@ static int await_part(struct gp_selftest_check *check, bool little, u64 *since)
 		if (error || row == IN_A_ROW)
 			return error;
 	} while (now < end);
-	return gp_selftest_fail(
-		check, -EIO,
-		little ? _("rounds completed with a small share: %ld; by the other program: %ld")
-		       : _("rounds completed without a limited share: %ld; by the other program: "
-			   "%ld"),
-		done[0], done[1]);
+	return gp_selftest_fail(check, -EIO,
+				little ? _("a small share had no effect (rounds completed by the "
+					   "test program: %ld, by the other program: %ld)")
+				       : _("the test program did not get its share back (rounds "
+					   "completed by it: %ld, by the other program: %ld)"),
+				done[0], done[1]);
 }
 
 /* ---- the checks ---- */
@@ -115,7 +115,8 @@ static int finish(struct gp_selftest_check *check, struct gp_selftest_program *p
 
 static int cycles(struct gp_selftest_check *check)
 {
-	const char *stuck = _("its kernel makes no progress with a small share");
+	const char *stuck =
+		_("the kernel of the test program makes no progress after its share was changed");
 	int error = 0;
 	u64 since;
 

@@ -70,7 +70,7 @@ static int say_resume(const struct words *w, char *out, size_t size)
 				w->waited.text);
 	case GP_SCHED_WHY_MAX_SUSPEND:
 		return snprintf(out, size,
-				_("%s resumes: a job is suspended for at most %s at a time"),
+				_("%s resumes: it reached the limit of %s for one suspension"),
 				w->job, w->limit.text);
 	case GP_SCHED_WHY_IDLE:
 		return snprintf(out, size, _("%s is released after %s: it has no work left"),
@@ -84,8 +84,10 @@ static int say_resume(const struct words *w, char *out, size_t size)
 	case GP_SCHED_WHY_GONE:
 		return snprintf(out, size, _("%s is released: it is no longer scheduled"), w->job);
 	case GP_SCHED_WHY_WITHDRAWN:
-		return snprintf(out, size, _("%s is released after %s: it was stopped"), w->job,
-				w->waited.text);
+		return snprintf(
+			out, size,
+			_("%s is released after %s: its process was stopped or suspended by hand"),
+			w->job, w->waited.text);
 	case GP_SCHED_WHY_RECOVER:
 		return snprintf(out, size, _("%s is released: an operation on it failed"), w->job);
 	default:
@@ -106,8 +108,8 @@ static int say_note(const struct words *w, char *out, size_t size)
 				w->job, w->other, w->cost.text, w->saves.text);
 	case GP_SCHED_WHY_OWED:
 		return snprintf(out, size,
-				_("%s is not preempted for %s: it ran for %s lately, and "
-				  "preemptions took %s; it runs for %s first"),
+				_("%s is not preempted for %s: it recently ran for %s and lost %s "
+				  "to preemptions; it runs for another %s first"),
 				w->job, w->other, w->ran.text, w->cost.text, w->limit.text);
 	case GP_SCHED_WHY_FAILED:
 		return snprintf(out, size,
@@ -121,12 +123,12 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s is running again: the lease of its suspension expired"),
 				w->job);
 	case GP_SCHED_WHY_REFUSED:
-		return snprintf(
-			out, size,
-			_("the deadline of %s is rejected: the job needs %u.%u %% of the device, "
-			  "and %u.%u %% of the available %u.%u %% are already reserved"),
-			w->job, r->needs_ppm / 10000, r->needs_ppm / 1000 % 10, r->used_ppm / 10000,
-			r->used_ppm / 1000 % 10, r->limit_ppm / 10000, r->limit_ppm / 1000 % 10);
+		return snprintf(out, size,
+				_("the deadline of %s is rejected: the job needs %u.%u %% of the "
+				  "device, but %u.%u %% is already reserved (limit %u.%u %%)"),
+				w->job, r->needs_ppm / 10000, r->needs_ppm / 1000 % 10,
+				r->used_ppm / 10000, r->used_ppm / 1000 % 10, r->limit_ppm / 10000,
+				r->limit_ppm / 1000 % 10);
 	case GP_SCHED_WHY_OVERRUN:
 		return snprintf(out, size,
 				_("%s exceeds its budget of %s: its deadline is postponed"), w->job,
@@ -141,7 +143,9 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s keeps its slot for %s: it usually returns after %s"), w->job,
 				w->limit.text, w->waited.text);
 	case GP_SCHED_WHY_EARLY:
-		return snprintf(out, size, _("%s keeps its slot for %s: its work usually lasts %s"),
+		return snprintf(out, size,
+				_("%s ran out of work early and keeps its slot for %s: its work "
+				  "usually lasts %s"),
 				w->job, w->limit.text, w->ran.text);
 	case GP_SCHED_WHY_ABSENT:
 		return snprintf(out, size,
@@ -152,11 +156,11 @@ static int say_note(const struct words *w, char *out, size_t size)
 				w->job, w->waited.text);
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
-			return snprintf(
-				out, size,
-				_("time slices according to its priority are requested for %s"),
+			return snprintf(out, size,
+					_("requested a time slice for %s based on its priority"),
+					w->job);
+		return snprintf(out, size, _("requested a GPU share for %s based on its weight"),
 				w->job);
-		return snprintf(out, size, _("%s gets a share according to its weight"), w->job);
 	default:
 		return snprintf(out, size, "%s", gp_sched_why_name(r->why));
 	}

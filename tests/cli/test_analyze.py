@@ -67,7 +67,23 @@ class Directory(unittest.TestCase):
             self.assertEqual([row["kind"] for row in result["files"]["rows"]], ["AMD log", "ftrace"])
             done = gpreempt("analyze", os.path.join(place, "below"))
             self.assertEqual(done.returncode, 1)
-            self.assertIn("contains no log, trace or profile", done.stderr)
+            self.assertIn("contains no readable log, trace or profile", done.stderr)
+
+    def test_a_file_that_cannot_be_opened_is_not_of_an_unknown_format(self):
+        other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        with tempfile.TemporaryDirectory() as place:
+            os.chmod(place, 0o755)
+            shutil.copy(CNN, os.path.join(place, "amd_log_1"))
+            shutil.copy(CNN, os.path.join(place, "amd_log_2"))
+            os.chmod(os.path.join(place, "amd_log_1"), 0o644)
+            os.chmod(os.path.join(place, "amd_log_2"), 0)
+            try:
+                done = gpreempt("analyze", place, **other)
+            except PermissionError:
+                self.skipTest("another user cannot run the program here")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"cannot open {place}/amd_log_2: Permission denied; skipped", done.stderr)
+        self.assertNotIn("unknown format", done.stderr)
 
 
 class Analyze(unittest.TestCase):

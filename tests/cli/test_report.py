@@ -31,7 +31,7 @@ class Report(unittest.TestCase):
     def test_two_versions_are_said_to_be_two_runs(self):
         done = gpreempt("report", V1, V3)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("two versions of rocprof", done.stderr)
+        self.assertIn("different versions of rocprof", done.stderr)
 
     def test_what_is_no_profile_is_passed_over_or_refused(self):
         with tempfile.TemporaryDirectory() as place:

@@ -65,7 +65,7 @@ class TopDriver(unittest.TestCase):
             done = tree.top("--once")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout.splitlines()[0], "driver scheduler, policy priority: 2 jobs, 1 held")
-        self.assertIn("Preemptions: 1, restores: 0, failed attempts: 0.", done.stdout)
+        self.assertIn("Suspensions: 1, resumes: 0, failed attempts: 0.", done.stdout)
         found = rows(done.stdout)
         # GPU, policy, jobs, running, held; what the driver does not tell is missing.
         self.assertIn(["5f77", "priority", "2", "1", "1", "-", "-", "-", "-"], found)

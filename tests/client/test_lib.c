@@ -18,7 +18,7 @@ static void suspend_and_resume_count_the_queues(void **state)
 	assert_int_equal(info.mechanism, GPREEMPT_KFD_DEBUG);
 	assert_int_equal(info.mine, 1);
 	assert_int_equal(info.owner_pid, getpid());
-	assert_string_equal(info.why, "a debug session (DBG_TRAP) can suspend it");
+	assert_string_equal(info.why, "a debug session (DBG_TRAP) can suspend the process");
 	assert_int_equal(gpreempt_target_renew(target), 0);
 	assert_int_equal(gpreempt_target_resume(target), 3);
 	assert_int_equal(gpreempt_target_resume(target), 0);

@@ -64,7 +64,7 @@ class Commands(Daemon):
         self.start_daemon("busy")
         shown = self.gpreempt("why", self.high)
         self.assertIn("is a job of class online with priority 2000: 1 process, 1 queue; queues with work: 1.", shown)
-        self.assertIn("Other jobs were held for it 1 time,", shown)
+        self.assertIn("Other jobs were suspended 1 time to let it run; its work waited ", shown)
         self.assertNotIn("unknown", shown)
         self.assertRegex(shown, r"priority 1900\b")
         self.assertIn("which adds or subtracts 100", shown)
@@ -152,6 +152,7 @@ class Top(Daemon, Terminal):
         self.assertEqual(self.row(shown, self.low)[1:5], ["offline", "500", "running", "1/1"])
         self.assertEqual(self.row(shown, self.high)[1:5], ["online", "2000", "idle", "0/1"])
         self.assertEqual(self.row(shown, self.low)[-1], "program")
+        self.assertRegex(shown, r" HELD SUSPENDS NAME\b")
         # A reading later the GPU's part of the time is known: somebody always has work.
         self.until(lambda s: re.search(r"\|\] +\d+%", s))
 

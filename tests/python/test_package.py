@@ -149,7 +149,7 @@ class Reading(Scene):
         info = target.info()
         self.assertEqual((info.mechanism, info.priority, info.suspended, info.owner_pid),
                          (Mechanism.KFD_DEBUG, 2000, False, None))
-        self.assertEqual(info.why, "a debug session (DBG_TRAP) can suspend it")
+        self.assertEqual(info.why, "a debug session (DBG_TRAP) can suspend the process")
 
     def test_errors_are_oserrors_with_the_sentence(self):
         with self.assertRaisesRegex(OSError, "this mechanism is not built into the holder"):

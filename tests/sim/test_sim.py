@@ -168,7 +168,7 @@ class Sim(unittest.TestCase):
                 (["--from", profile, self.file], 2, "cannot be combined with a scenario"),
                 (["--from", profile, "--output", self.path("x.sim"), "--json"], 2, "cannot be combined with --json"),
                 (["--from", profile, "--output", "/nowhere/x.sim"], 1, "cannot write /nowhere/x.sim"),
-                (["--from", log, "--kernel", "20us"], 0, "2 of them with the duration given by --kernel")):
+                (["--from", log, "--kernel", "20us"], 0, "2 kernels have the duration given by --kernel")):
             run = sim(*arguments)
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)

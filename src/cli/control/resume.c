@@ -186,12 +186,12 @@ static void show(struct resume *resume)
 	(void)gp_cli_answer(doc, resume->json, &resume->sink.diag);
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
-			ngettext("%zu other process also holds it; 'gpreempt release' ends every "
-				 "suspension",
-				 "%zu other processes also hold it; 'gpreempt release' ends every "
-				 "suspension",
+			ngettext("%s: %zu other process also holds it; 'gpreempt release' ends "
+				 "every suspension",
+				 "%s: %zu other processes also hold it; 'gpreempt release' ends "
+				 "every suspension",
 				 resume->others),
-			resume->others);
+			resume->name, resume->others);
 }
 
 static int act(struct resume *resume)

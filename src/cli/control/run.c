@@ -210,8 +210,8 @@ static void warn_without_room(struct gp_diag *diag)
 	}
 	if (error == -ENOSPC || error == -EDQUOT)
 		gp_diag(diag, GP_WARNING,
-			"no room for the socket of the agent in %s: %s; the program runs, but is "
-			"not scheduled until there is room",
+			"cannot create the socket of the agent in %s: %s; the program runs, but is "
+			"not scheduled until there is space",
 			gp_proto_directory_name(path, sizeof(path), "agents"), strerror(-error));
 }
 
@@ -254,8 +254,8 @@ static const struct gp_option options[] = {
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("maximum time for a request (5ms, 500us, 1s)")},
 	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("CUDA: switch the GPU to this program when a request is\n"
-	    "announced, and hold it for at most TIME (up to 20ms)")},
+	 N_("CUDA: switch the GPU to this program when a request is\nannounced, and keep it for at "
+	    "most TIME (up to 20ms)")},
 	{0},
 };
 

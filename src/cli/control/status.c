@@ -77,9 +77,9 @@ static void hold_row(const struct status *status, struct gp_doc *doc,
 	bool copies = hold->flags & GP_SUSPEND_COPIES;
 
 	gp_doc_cell(doc, gp_v_count((u64)hold->pid));
-	gp_doc_cell(doc, hold->queues
-				 ? gp_v_count(hold->queues)
-				 : gp_v_as(gp_v_missing(), copies ? _("all, copies") : _("all")));
+	gp_doc_cell(doc, hold->queues ? gp_v_count(hold->queues)
+				      : gp_v_as(gp_v_missing(),
+						copies ? _("all and copies") : _("all")));
 	gp_doc_cell(doc, gp_v_text(mechanism_name(hold->mechanism)));
 	gp_doc_cell(doc, gp_v_bool(copies));
 	gp_doc_cell(doc, gp_v_count((u64)hold->owner_pid));
@@ -106,7 +106,7 @@ static int show_holds(const struct status *status)
 	gp_doc_column(doc, "owner", "OWNER");
 	gp_doc_column(doc, "held_s", "HELD");
 	gp_doc_right(doc);
-	gp_doc_column(doc, "lease_left_s", "LEASE");
+	gp_doc_column(doc, "lease_left_s", "LEASE LEFT");
 	gp_doc_right(doc);
 	for (size_t i = 0; i < status->hold_count; i++)
 		hold_row(status, doc, &status->holds[i]);
@@ -432,11 +432,9 @@ const struct gp_command gp_cli_status = {
 	.summary = N_("Show suspensions, their owners and their age"),
 	.description = N_(
 		"Without PID, lists every suspension of this user (as root: of all users) and the\n"
-		"time left on its lease. With\n"
-		"PID, lists the queues of the process (or only the named ones), which of them are\n"
-		"suspended, and the mechanism that would be used and why. QUEUE is the KFD id "
-		"that\n"
-		"'gpreempt suspend' takes."),
+		"time left on its lease. With PID, lists the queues of the process (or only the\n"
+		"named ones), which of them are suspended, and the mechanism that would be used\n"
+		"and why. QUEUE is the KFD id that 'gpreempt suspend' takes."),
 	.options = options,
 	.examples = "  gpreempt status\n"
 		    "  gpreempt status 4711\n"

@@ -136,8 +136,8 @@ static void say_details(struct keeper *keeper)
 							: "?",
 		info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		"took %.1f us (%.1f us before the driver call, %.1f us in the driver); skew "
-		"between processes %.1f us",
+		"suspending took %.1f us (%.1f us before the driver call, %.1f us in the driver); "
+		"skew between processes: %.1f us",
 		(double)latency.total_ns / 1e3, (double)latency.issue_ns / 1e3,
 		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
 }
@@ -151,7 +151,7 @@ static void note_copies(struct keeper *keeper)
 	    info.mechanism != GPREEMPT_NV_SUSPEND)
 		gp_diag(&keeper->sink.diag, GP_NOTE,
 			"--copy-engines has no effect with %s, which always suspends copy queues "
-			"with the others",
+			"together with compute queues",
 			gpreempt_mechanism_name(info.mechanism));
 }
 
@@ -234,8 +234,8 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 	case GPREEMPT_EVENT_LEASE_LOST:
 		event_say(keeper, "lease_lost", NULL, 0);
 		gp_diag(&keeper->sink.diag, GP_ERROR,
-			"lease lost, %s is running again (it was released, it reached its time "
-			"limit, or the holder ended)",
+			"lease lost: %s is running again (the suspension was released or reached "
+			"its time limit, or the holder exited)",
 			keeper->name);
 		return GP_EXIT_FAILED;
 	case GPREEMPT_EVENT_GONE:
@@ -252,9 +252,11 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 		return -1;
 	case GPREEMPT_EVENT_BREAKER:
 		event_say(keeper, "breaker", "open", event->result);
-		gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
-			event->result ? _("preemption on its GPU was disabled after failures")
-				      : _("preemption on its GPU was enabled again"));
+		gp_diag(&keeper->sink.diag, GP_WARNING,
+			event->result
+				? _("preemption is disabled on the GPU of %s after driver failures")
+				: _("preemption is enabled again on the GPU of %s"),
+			keeper->name);
 		return -1;
 	default:
 		return -1;

@@ -134,23 +134,25 @@ static bool away_text(const struct gp_proto_msg_decision *line, const char *job,
 	switch (line->away) {
 	case GP_AWAY_TRACED:
 		snprintf(out, size,
-			 _("%s is stopped by a debugger: it has no claim until it continues"), job);
+			 _("%s is stopped by a debugger: it is not scheduled until it continues"),
+			 job);
 		return true;
 	case GP_AWAY_FROZEN:
 		snprintf(out, size,
-			 _("%s is stopped: its control group is frozen; it has no claim until it "
-			   "continues"),
+			 _("%s is stopped: its control group is frozen; it is not scheduled until "
+			   "it continues"),
 			 job);
 		return true;
 	case GP_AWAY_HAND:
 		if (line->away_by)
 			snprintf(out, size,
-				 _("%s is suspended by hand (pid %u): it has no claim until it is "
-				   "resumed"),
+				 _("%s is suspended by hand, by process %u: it is not scheduled "
+				   "until it is resumed"),
 				 job, line->away_by);
 		else
 			snprintf(out, size,
-				 _("%s is suspended by hand: it has no claim until it is resumed"),
+				 _("%s is suspended by hand: it is not scheduled until it is "
+				   "resumed"),
 				 job);
 		return true;
 	default:
@@ -170,7 +172,7 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		done_text(line, job, out, size);
 		break;
 	case GP_DECISION_CAME:
-		snprintf(out, size, _("%s started: %s, priority %u"), job,
+		snprintf(out, size, _("%s started: class %s, priority %u"), job,
 			 gp_cli_class_name(line->job_class), line->job_priority);
 		break;
 	case GP_DECISION_STAND_DOWN:

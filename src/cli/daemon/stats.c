@@ -89,8 +89,8 @@ static void row(struct gp_doc *doc, const char *name,
 
 static void add_times(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
-	static const char *const titles[] = {N_("TIME"),   N_("COUNT"),  N_("MEAN"),
-					     N_("P50 <="), N_("P99 <="), N_("MAX")};
+	static const char *const titles[] = {N_("INTERVAL"), N_("COUNT"),  N_("MEAN"),
+					     N_("P50 <="),   N_("P99 <="), N_("MAX")};
 
 	gp_doc_table(doc, NULL, NULL);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(titles); i++) {
@@ -122,8 +122,8 @@ static void add_estimate(struct gp_doc *doc, const struct gp_proto_msg_stats *st
 		    (unsigned long long)stats->would_preemptions,
 		    gp_duration_text(stats->would_cost_ns).text);
 	gp_doc_line(doc,
-		    "For %s, work shared the GPU with work that mode = act would have suspended; "
-		    "this would have saved up to %s.",
+		    "For %s, jobs shared the GPU with work that mode = act would have suspended; "
+		    "suspending it would have saved up to %s.",
 		    gp_duration_text(stats->beside_ns).text, gp_duration_text(saved).text);
 }
 
@@ -137,24 +137,27 @@ static void add_counts(struct gp_doc *doc, const struct gp_proto_msg_stats *stat
 	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", stats->queues),
 		 stats->queues);
 	if (stats->mode)
-		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; held: %u; events: %llu",
+		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; jobs held: %u; events: %llu",
 			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
 			    processes, queues, stats->held, (unsigned long long)stats->events);
 	else
-		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; would be held: %u; events: %llu",
-			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
-			    processes, queues, stats->held, (unsigned long long)stats->events);
+		gp_doc_line(
+			doc,
+			"gpreemptd, up %s: %s, %s, %s; jobs that would be held: %u; events: %llu",
+			gp_duration_text(stats->now_ns - stats->started_ns).text, jobs, processes,
+			queues, stats->held, (unsigned long long)stats->events);
 	gp_doc_line(doc, "preemptions: %llu; total time held: offline %s, normal %s, online %s",
 		    (unsigned long long)stats->preemptions,
 		    gp_duration_text(stats->suspended_ns[2]).text,
 		    gp_duration_text(stats->suspended_ns[0]).text,
 		    gp_duration_text(stats->suspended_ns[1]).text);
-	gp_doc_line(doc, "operations: %llu, failed: %llu; lease renewals: %llu, lost: %llu",
+	gp_doc_line(doc, "operations: %llu, failed: %llu; lease renewals: %llu, leases lost: %llu",
 		    (unsigned long long)stats->operations, (unsigned long long)stats->failures,
 		    (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);
 	if (stats->refused_clients || stats->dropped_messages)
 		gp_doc_line(doc,
-			    "user limits exceeded: clients refused: %llu, messages throttled: %llu",
+			    "over the limits of their users: clients refused: %llu, messages "
+			    "delayed: %llu",
 			    (unsigned long long)stats->refused_clients,
 			    (unsigned long long)stats->dropped_messages);
 }
@@ -164,7 +167,7 @@ static void add_reasons(struct gp_doc *doc, const struct gp_proto_msg_stats *sta
 	gp_doc_table(doc, NULL, NULL);
 	gp_doc_if_empty(doc, NULL);
 	gp_doc_column(doc, NULL, "REASON");
-	gp_doc_column(doc, NULL, "TIMES");
+	gp_doc_column(doc, NULL, "COUNT");
 	for (u32 i = 0; i < stats->why_count && i < GP_SCHED_WHY_ROUTINE; i++) {
 		if (!stats->why[i])
 			continue;

@@ -124,7 +124,7 @@ static void add_held(struct gp_doc *doc, const struct story *story)
 	if (job->away)
 		add_away(doc, story);
 	else if (job->held_since == GP_DAEMON_NEVER)
-		gp_doc_line(doc, "It may run now.");
+		gp_doc_line(doc, "It is allowed to run.");
 	else if (job->held_for != GP_DAEMON_NONE)
 		gp_doc_line(doc,
 			    observed ? _("It is running. With mode = act it would have been held "
@@ -160,8 +160,8 @@ static void add_others(struct gp_doc *doc, const struct story *story)
 			gp_cli_decision_who(hold->owner, 0, who, sizeof(who));
 			gp_doc_line(doc,
 				    hold->flags & GP_SUSPEND_COPIES
-					    ? _("It is suspended by process %d (%s), with its copy "
-						"engines.")
+					    ? _("It is suspended by process %d (%s), including its "
+						"copies between host and GPU.")
 					    : _("It is suspended by process %d (%s)."),
 				    hold->owner_pid, who);
 		}
@@ -175,14 +175,16 @@ static void add_others(struct gp_doc *doc, const struct story *story)
 static void add_claim(struct gp_doc *doc, const struct gp_proto_msg_job *job)
 {
 	if (job->claim == GP_CLAIM_NOT_LISTED)
-		gp_doc_line(doc,
-			    "It names queues that the driver does not list; they are ignored.");
+		gp_doc_line(
+			doc,
+			"It reports queues that the driver does not list; gpreemptd ignores them.");
 	if (job->claim == GP_CLAIM_UNCHECKED)
-		gp_doc_line(doc,
-			    "It names queues that cannot be checked against the driver's list; "
-			    "they are ignored.");
+		gp_doc_line(doc, "It reports queues that cannot be checked against the driver's "
+				 "list; gpreemptd ignores them.");
 	if (job->ceiling != GP_DAEMON_NONE)
-		gp_doc_line(doc, "It asked for a higher priority; max_priority of its user is %u.",
+		gp_doc_line(doc,
+			    "It requested a higher priority than its user may have (max_priority = "
+			    "%u).",
 			    job->ceiling);
 }
 
@@ -201,7 +203,8 @@ static void add_slice(struct gp_doc *doc, const struct gp_proto_msg_job *job)
 			    gp_duration_text(job->slice_us * 1000ull).text);
 		break;
 	case GP_SLICE_REQUESTED:
-		gp_doc_line(doc, "A time slice is requested for it and not confirmed yet.");
+		gp_doc_line(doc, "gpreemptd requested a time slice for it; the driver has not "
+				 "confirmed it yet.");
 		break;
 	case GP_SLICE_FAILED:
 		gp_doc_line(doc, "Its time slice cannot be set: %s. gpreemptd keeps trying.",
@@ -231,8 +234,9 @@ static void add_state(struct gp_doc *doc, const struct story *story)
 	} else {
 		gp_doc_line(doc, "%s is a job of class %s with priority %u: %s, %s.", who,
 			    job_class, job->priority, processes, queues);
-		gp_doc_line(doc, "The hardware shares the GPU by time slices (nv-timeslice); it is "
-				 "unknown which jobs have work.");
+		gp_doc_line(doc,
+			    "The GPU divides its time between jobs in time slices (nv-timeslice); "
+			    "gpreemptd cannot determine which jobs have work.");
 		add_slice(doc, job);
 	}
 	if (*job->rule)
@@ -248,17 +252,20 @@ static void add_totals(struct gp_doc *doc, const struct story *story)
 	const struct gp_proto_msg_job *job = &story->job;
 
 	gp_doc_line(doc,
-		    "In total it ran for %s and was held for %s. Suspensions: %llu, declined: "
-		    "%llu, failed: %llu.",
+		    "In total it ran for %s and was held for %s. Suspensions: %llu; preemptions "
+		    "declined: %llu; failed operations: %llu.",
 		    gp_cli_top_sees_work(job->gpu_id) ? gp_duration_text(job->ran_ns).text : "?",
 		    gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
 		    (unsigned long long)job->declined, (unsigned long long)job->failures);
-	gp_doc_line(doc,
-		    ngettext("Other jobs were held for it %llu time, after its work had waited %s.",
-			     "Other jobs were held for it %llu times, after its work had waited %s "
-			     "in total.",
-			     (unsigned long)job->preempted),
-		    (unsigned long long)job->preempted, gp_duration_text(job->waited_ns).text);
+	if (job->preempted)
+		gp_doc_line(doc,
+			    ngettext("Other jobs were suspended %llu time to let it run; its work "
+				     "waited %s in total.",
+				     "Other jobs were suspended %llu times to let it run; its work "
+				     "waited %s in total.",
+				     (unsigned long)job->preempted),
+			    (unsigned long long)job->preempted,
+			    gp_duration_text(job->waited_ns).text);
 	if (job->suspends)
 		gp_doc_line(doc, "Suspending it is expected to take %s, resuming it %s.",
 			    gp_duration_text(job->suspend_ns).text,
@@ -302,8 +309,8 @@ static void add_lines(struct gp_doc *doc, const struct story *story)
 static void add_sentences(struct gp_doc *doc, const struct story *story)
 {
 	if (story->status.mode == 0)
-		gp_doc_line(doc, "gpreemptd only observes (mode = observe): these decisions were "
-				 "recorded, not carried out.");
+		gp_doc_line(doc, "gpreemptd only observes (mode = observe): the decisions below "
+				 "were recorded, not carried out.");
 	if (*story->status.problem)
 		gp_doc_line(doc, "gpreemptd cannot act: %.*s", (int)sizeof(story->status.problem),
 			    story->status.problem);

@@ -105,13 +105,14 @@ static bool quotes(const char *name)
 
 #define SKIPPED_NAMED 5 /* in the note about files of a directory */
 
-static bool is_understood(const char *path)
+/* 1: its format is known, 0: not; or why it cannot be opened. */
+static int is_understood(const char *path)
 {
 	enum gp_trace_source_kind kind = GP_SOURCE_UNKNOWN;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return false;
+		return -errno;
 	gp_trace_source_identify(fd, path, &kind);
 	close(fd);
 	return kind != GP_SOURCE_UNKNOWN;
@@ -133,13 +134,17 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 	for (size_t i = 0; i < names.count && !error; i++) {
 		struct stat info;
 		char *child = NULL;
+		int understood = 0;
 
 		if (asprintf(&child, "%s/%s", path, names.items[i]) < 0)
 			error = -ENOMEM;
 		else if (quotes(child) || stat(child, &info) != 0 || !S_ISREG(info.st_mode))
 			error = 0;
-		else if (is_understood(child))
+		else if ((understood = is_understood(child)) > 0)
 			error = read_file(arguments, inquiry, child);
+		else if (understood < 0)
+			gp_diag(&arguments->cli.sink.diag, GP_WARNING,
+				"cannot open %s: %s; skipped", child, strerror(-understood));
 		else if (++skipped <= SKIPPED_NAMED)
 			gp_buf_printf(&list, "%s%s", skipped > 1 ? ", " : "", names.items[i]);
 		free(child);
@@ -147,14 +152,14 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 	gp_names_free(&names);
 	if (!error && skipped)
 		gp_diag(&arguments->cli.sink.diag, GP_NOTE,
-			ngettext("%zu file in %s has no known format and is skipped: %s%s",
-				 "%zu files in %s have no known format and are skipped: %s%s",
+			ngettext("%zu file in %s has an unknown format and is skipped: %s%s",
+				 "%zu files in %s have an unknown format and are skipped: %s%s",
 				 (unsigned long)skipped),
 			skipped, path, gp_buf_str(&list), skipped > SKIPPED_NAMED ? ", ..." : "");
 	gp_buf_free(&list);
 	if (!error && inquiry->count == before)
 		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
-				"%s: contains no log, trace or profile", path);
+				"%s: contains no readable log, trace or profile", path);
 	return error;
 }
 

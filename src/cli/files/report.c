@@ -94,7 +94,7 @@ static void complain(struct arguments *arguments, const struct input *input)
 	if (stats->kind == GP_ROCPROF_NONE)
 		gp_diag(diag, GP_WARNING, "%s: not a rocprof file; skipped", input->path);
 	if (gp_trace_rocprof_beside(stats->kind))
-		gp_diag(diag, GP_WARNING, "%s: %s; nothing in it concerns queues; skipped",
+		gp_diag(diag, GP_WARNING, "%s: %s; contains nothing about queues; skipped",
 			input->path, gp_trace_rocprof_kind_name(stats->kind));
 	if (stats->damaged && stats->first_bad_line)
 		gp_diag(diag, GP_WARNING,
@@ -117,7 +117,8 @@ static void complain(struct arguments *arguments, const struct input *input)
 				 (unsigned long)stats->backwards),
 			input->path, (unsigned long long)stats->backwards);
 	if (stats->cut && stats->kind != GP_ROCPROF_NONE)
-		gp_diag(diag, GP_WARNING, "%s: the file is truncated; complete entries are counted",
+		gp_diag(diag, GP_WARNING,
+			"%s: the file is truncated; only complete entries are counted",
 			input->path);
 }
 
@@ -156,13 +157,13 @@ static int read_inputs(struct arguments *arguments)
 	}
 	if (versions[1] + versions[2] + versions[3] > 1)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s",
-			_("the files come from two versions of rocprof, so from different runs; "
-			  "their figures are added up"));
+			_("the files come from different versions of rocprof and therefore from "
+			  "different runs; their figures are added up"));
 	if (!rows)
 		return gp_fail(&arguments->cli.sink.diag, -ENODATA, "%s",
-			       _("no rocprof file with data; run rocprof --hip-trace --hsa-trace "
-				 "--stats, or rocprofv3 --hip-trace --hsa-trace --kernel-trace "
-				 "--memory-copy-trace"));
+			       _("no rocprof file contains data; run rocprof --hip-trace "
+				 "--hsa-trace --stats, or rocprofv3 --hip-trace --hsa-trace "
+				 "--kernel-trace --memory-copy-trace"));
 	return gp_trace_submission_finish(&arguments->submission);
 }
 

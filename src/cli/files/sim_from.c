@@ -126,7 +126,10 @@ static void say(const struct settings *settings)
 			r->together ? _("recorded at the same time and replayed with that timing")
 				    : _("recorded at different times and started together"));
 	if (r->guessed)
-		fprintf(stderr, _("; %llu of them with the duration given by --kernel"),
+		fprintf(stderr,
+			ngettext("; %llu kernel has the duration given by --kernel",
+				 "; %llu kernels have the duration given by --kernel",
+				 (unsigned long)r->guessed),
 			(unsigned long long)r->guessed);
 	fputs("\n", stderr);
 }

@@ -341,8 +341,8 @@ static const struct gp_option options[] = {
 	{OPTION_CONTAINER, "container", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("run COMMAND in this container (docker or podman)")},
 	{OPTION_BINARY, "binary", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("write trace.dat, with nanosecond timestamps, for trace-cmd\n"
-	    "and KernelShark instead of ftrace.txt")},
+	 N_("write trace.dat (for trace-cmd and KernelShark, with\nnanosecond timestamps) instead "
+	    "of ftrace.txt")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("use tracefs and symbols under DIR instead of /")},
 	GP_REPORT_OPTIONS,

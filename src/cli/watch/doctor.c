@@ -261,8 +261,8 @@ static void add_mechanisms(struct gp_doc *doc, const struct gp_inspect_doctor *d
 		const char *text;
 		enum gp_show_colour colour;
 	} verdicts[] = {
-		[GP_VERDICT_CAN] = {N_("can work"), GP_GREEN},
-		[GP_VERDICT_CANNOT] = {N_("cannot"), GP_RED},
+		[GP_VERDICT_CAN] = {N_("usable"), GP_GREEN},
+		[GP_VERDICT_CANNOT] = {N_("not usable"), GP_RED},
 		[GP_VERDICT_UNKNOWN] = {N_("unknown"), GP_YELLOW},
 	};
 
@@ -300,14 +300,13 @@ struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d)
 	gp_doc_note(doc, "The verdicts say what this machine allows. gpreempt uses all mechanisms "
 			 "except kfd-patched, where the driver's built-in scheduler decides.");
 	gp_doc_note(doc, "A suspended process keeps its VRAM.");
-	gp_doc_note(doc,
-		    "On hardware-scheduled AMD GPUs every suspend briefly unmaps all processes "
-		    "of that device.");
+	gp_doc_note(doc, "On AMD GPUs with hardware scheduling, each suspension briefly unmaps the "
+			 "queues of all processes on that GPU.");
 	gp_doc_note(doc, "If a preemption hangs, the driver resets the GPU after 9 s (amdgpu "
 			 "parameter queue_preemption_timeout_ms).");
 	gp_doc_note(doc,
 		    "When a process that opened /dev/kfd exits, the driver preempts every queue of "
-		    "the device once; doctor therefore opens it only with --probe.");
+		    "every GPU once; doctor therefore opens /dev/kfd only with --probe.");
 	return doc;
 }
 
@@ -374,12 +373,14 @@ const struct gp_command gp_cli_doctor = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Report which preemption mechanisms work on this machine, and why"),
-	.description = N_("Reports kernel, drivers, GPUs, runtimes and permissions, then each "
-			  "mechanism with\nwhat it is missing. It opens no device and disturbs no "
-			  "process, except with --probe."),
+	.description =
+		N_("Reports kernel, drivers, GPUs, runtimes and permissions, then whether each "
+		   "mechanism is\nusable and, if not, what is missing. Opens no device and "
+		   "disturbs no "
+		   "process, except\nwith --probe."),
 	.options = options,
 	.examples = "  gpreempt doctor\n"
-		    "  # the mechanisms that can work here\n"
+		    "  # the usable mechanisms\n"
 		    "  gpreempt doctor --json | jq -r '.mechanisms[] | select(.verdict == \"can\") "
 		    "| .name'\n",
 	.run = run,

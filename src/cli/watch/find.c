@@ -228,8 +228,8 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 /* clang-format off */
 #define COMMON_OPTIONS \
 	{'c', "container", GP_REQUIRED_ARGUMENT, "NAME|ID|PID", GP_COMPLETE_NONE, \
-	 N_("PID is a pid inside this container; name the container by its\n" \
-	    "name, its id or the host pid of any of its processes")}, \
+	 N_("PID is a pid inside this container; specify the container by\n" \
+	    "name, by id or by the host pid of any of its processes")}, \
 	{OPTION_FAST, "fast", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("show only queues, counts, and first and last use; several\n" \
 	    "times faster on large logs")}, \

@@ -205,7 +205,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8), gp_v_if(sees, gp_v_ns(job->ran_ns)));
 	gp_cli_put(row, "waited_ns", "WAITED", RIGHT_AT(7, 8),
 		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
-	gp_cli_put(row, "suspends", "TIMES", RIGHT_AT(10, 6), gp_v_count(job->suspends));
+	gp_cli_put(row, "suspends", "SUSPENDS", RIGHT_AT(10, 6), gp_v_count(job->suspends));
 	gp_cli_put(row, "latency_of", NULL, 0,
 		   gp_v_if(daemon && job->latency_count,
 			   gp_v_text(job->latency_of ? "requests" : "bursts")));
@@ -234,7 +234,7 @@ const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 {
 	if (top->from_driver)
 		return top->driver.policy;
-	return device->broken        ? _("switched off")
+	return device->broken        ? _("disabled")
 	       : device->stands_down ? _("stands down")
 	       : device->can_suspend ? gp_sched_policy_name(device->policy)
 				     : _("none");
@@ -261,9 +261,9 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 	gp_cli_put(row, "stands_down", NULL, 0,
 		   gp_v_if(daemon, gp_v_bool(device->stands_down != GP_STAND_NOT)));
 	gp_cli_put(row, "stood_down", NULL, 0, gp_v_if(daemon, gp_v_count(device->stood_down)));
-	gp_cli_put(row, NULL, "SUSPEND", RIGHT_AT(7, 0),
+	gp_cli_put(row, NULL, "SUSPEND TIME", RIGHT_AT(7, 0),
 		   gp_v_if(daemon, gp_v_ns(device->suspend_ns)));
-	gp_cli_put(row, NULL, "RESUME", RIGHT_AT(8, 0),
+	gp_cli_put(row, NULL, "RESUME TIME", RIGHT_AT(8, 0),
 		   gp_v_if(daemon, gp_v_ns(device->resume_ns)));
 	gp_cli_put(row, NULL, "NAME", AT(9, 0),
 		   gp_v_text_or_missing(field(row, device->name, sizeof(device->name))));
@@ -324,7 +324,7 @@ static void add_driver(struct gp_doc *doc, const struct gp_inspect_driver_sched 
 	if (strcmp(driver->policy, "off") == 0)
 		gp_doc_line(doc, "The scheduler is off: write a policy to "
 				 "/sys/module/amdgpu/parameters/kfd_sched to enable it.");
-	gp_doc_line(doc, "Preemptions: %llu, restores: %llu, failed attempts: %llu.",
+	gp_doc_line(doc, "Suspensions: %llu, resumes: %llu, failed attempts: %llu.",
 		    (unsigned long long)driver->suspends, (unsigned long long)driver->resumes,
 		    (unsigned long long)driver->errors);
 	if (driver->unread)

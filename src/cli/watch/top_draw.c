@@ -99,10 +99,20 @@ static void draw_gpu(int y, const char *policy, const struct gp_proto_msg_device
 
 /* ---- jobs ---- */
 
+/* A title that is wider than its column moves the next ones. Returns where it ends. */
+static int draw_title(int y, int x, int width, const char *text, bool right)
+{
+	wchar_t out[TEXT];
+	int used = cut(text, GP_MAX(COLS - x, 0), out, TEXT);
+
+	put(y, x, GP_MAX(width, used), text, right);
+	return right || used > width ? x + GP_MAX(width, used) : x + used;
+}
+
 /* The cells of a row, or their titles, as far as they fit. */
 static void draw_row(int y, struct gp_cli_row *row, bool titles)
 {
-	int x = 1;
+	int x = 1, past = 0;
 
 	gp_cli_row_arrange(row);
 	for (size_t i = 0; i < row->count; i++) {
@@ -112,11 +122,14 @@ static void draw_row(int y, struct gp_cli_row *row, bool titles)
 
 		if ((cell->flags & GP_CLI_WIDE) && COLS < WIDE)
 			continue;
-		if (titles)
+		if (titles) {
 			gp_buf_puts(&text, gettext(cell->title));
-		else
+			past = 1 + draw_title(y, GP_MAX(x, past), width - GP_MAX(past - x, 0),
+					      gp_buf_str(&text), cell->flags & GP_CLI_RIGHT);
+		} else {
 			gp_show_value_text(&cell->value, &text);
-		put(y, x, width, gp_buf_str(&text), cell->flags & GP_CLI_RIGHT);
+			put(y, x, width, gp_buf_str(&text), cell->flags & GP_CLI_RIGHT);
+		}
 		gp_buf_free(&text);
 		x += width + 1;
 	}
