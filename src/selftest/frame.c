@@ -22,7 +22,8 @@ int gp_selftest_fail(struct gp_selftest_check *check, int error, const char *for
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), gettext(format), args);
 	va_end(args);
-	snprintf(check->result->reason, sizeof(check->result->reason), _("number of queues %u: %s"),
+	snprintf(check->result->reason, sizeof(check->result->reason),
+		 ngettext("with %u queue: %s", "with %u queues: %s", check->figures->queues),
 		 check->figures->queues, text);
 	return error;
 }
@@ -45,10 +46,10 @@ long gp_selftest_ask(struct gp_selftest_check *check, struct gp_selftest_program
 int gp_selftest_share(struct gp_selftest_check *check, u32 thousandths, struct gp_histogram *into)
 {
 	u64 begin = gp_monotonic_ns();
-	int error = gpreempt_target_share(check->target, thousandths);
+	int slice_us = gpreempt_target_share(check->target, thousandths);
 
-	if (error)
-		return gp_selftest_fail_call(check, "gpreempt_target_share", error);
+	if (slice_us < 0)
+		return gp_selftest_fail_call(check, "gpreempt_target_share", slice_us);
 	if (into)
 		gp_histogram_add(into, gp_monotonic_ns() - begin);
 	return 0;
