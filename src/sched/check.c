@@ -71,7 +71,8 @@ static const char *check_place(const struct gp_sched *s, const struct gp_sched_m
 		return "the list of running members is wrong";
 	if (!!m->place[GP_ORDER_LAST] != (run && gp_member_exposed(s, m)))
 		return "the list of preemptible members is wrong";
-	if (!!m->place[GP_ORDER_HELD] != (m->contends && held && m->waits))
+	if (gp_member_waits(m) != (m->contends && held && m->waits) ||
+	    (m->place[GP_ORDER_HELD] && m->place[GP_ORDER_TURN]))
 		return "the list of suspended members is wrong";
 	if (run && d->order[GP_ORDER_RUN].entry[place - 1].key != d->policy->key(s, m, false))
 		return "the position of a running member does not match the policy";
@@ -92,7 +93,7 @@ static bool has_reason(const struct gp_sched *s, const struct gp_sched_job *j)
 		const struct gp_sched_device *d = gp_member_device(s, m);
 		const struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
 
-		if (m->place[GP_ORDER_HELD] && best && d->config.can_suspend &&
+		if (gp_member_waits(m) && best && d->config.can_suspend &&
 		    d->policy->returns(s, best, m) > s->now)
 			return true;
 	}
@@ -146,7 +147,7 @@ static const char *check_settled(const struct gp_sched *s, const struct gp_sched
 
 	if (best && last && last != best && d->policy->yields(s, best, last))
 		return "an unprotected job runs before one that should preempt it";
-	if (!best && d->order[GP_ORDER_HELD].count)
+	if (!best && d->order[GP_ORDER_HELD].count + d->order[GP_ORDER_TURN].count)
 		return "a device is idle while a job is suspended on it";
 	return NULL;
 }
@@ -172,7 +173,7 @@ static const char *check_members(const struct gp_sched *s, const struct gp_sched
 
 static const char *check_device(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	u32 members = 0, contenders = 0, switching = 0, storm = 0;
+	u32 members = 0, contenders = 0, switching = 0, storm = 0, slots = 0;
 	const struct gp_list *link;
 	u64 weights = 0, ppm = 0;
 
@@ -187,6 +188,7 @@ static const char *check_device(const struct gp_sched *s, const struct gp_sched_
 
 		members++;
 		contenders += m->contends;
+		slots += m->slot;
 		weights += m->contends ? gp_member_job(s, m)->weight : 0;
 		ppm += m->ppm;
 	}
@@ -197,7 +199,8 @@ static const char *check_device(const struct gp_sched *s, const struct gp_sched_
 		storm += j && j->storms && j->op_device == d->index;
 	}
 	if (members != d->member_count || switching != d->switching || storm != d->storm ||
-	    contenders != d->contenders || weights != d->weights || ppm != d->admitted_ppm)
+	    slots != d->slots || contenders != d->contenders || weights != d->weights ||
+	    ppm != d->admitted_ppm)
 		return "the sums of a device are wrong";
 	if (ppm > d->config.utilisation_ppm)
 		return "admitted deadline jobs exceed the capacity of the device";

@@ -23,7 +23,8 @@ static void seen(const struct gp_sched *s, struct gp_sched_reason *reason,
 static bool in_turns(const struct gp_sched *s, const struct gp_sched_member *best,
 		     const struct gp_sched_member *m)
 {
-	return gp_sched_turns_has(s, best) && gp_sched_turns_has(s, m);
+	return (gp_sched_turns_has(s, best) && gp_sched_turns_has(s, m)) ||
+	       (gp_sched_narrow_has(s, best) && gp_sched_narrow_has(s, m));
 }
 
 /* When the device lets it run: 0 at once. */
@@ -103,6 +104,8 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 	u64 owed = d->policy->owes ? gp_sched_job_owed(s, j) : 0, soon = gp_later(s->now, cost);
 	struct gp_sched_action *note;
 
+	if (d->policy->owes && 4 * j->lost_ns > j->gained_ns)
+		gp_sched_narrow_begin(s, m);
 	if (owed) {
 		note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_OWED, m->job, best->job,
 				     m->device);
@@ -113,11 +116,12 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_OWED, gp_sched_together(s->now, owed));
 		return true;
 	}
-	j->aged_since = gp_sched_job_aged(s, j, d->config.turn_ns);
+	j->aged_since = gp_sched_job_aged(s, j, gp_sched_narrow_shield(s, m->device));
 	if (j->aged_since == s->now || (gp_later(j->aged_since, j->spec.max_suspend_ns) > soon &&
 					d->policy->returns(s, best, m) > soon))
 		return false;
-	gp_sched_job_shield(s, j, GP_SCHED_SHIELD_TURN, gp_later(s->now, d->config.turn_ns));
+	gp_sched_job_shield(s, j, GP_SCHED_SHIELD_TURN,
+			    gp_later(s->now, gp_sched_narrow_shield(s, m->device)));
 	return true;
 }
 
@@ -126,7 +130,7 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
 	u64 cost = gp_sched_job_cost(s, j, m->device), saves = gp_sched_member_remaining(s, m);
-	bool hint = best->ghost == GP_GHOST_HINT;
+	bool hint = best->ghost == GP_GHOST_HINT, turn = in_turns(s, best, m);
 	struct gp_sched_action *action;
 	u64 ran = s->now - GP_MAX(m->arrived, j->resumed_at);
 
@@ -139,8 +143,10 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 	} else if (leave_alone(s, d, m, best, cost)) {
 		return;
 	} else {
+		if (!turn)
+			d->preempted_at = s->now;
 		action = gp_sched_job_suspend(s, j,
-					      in_turns(s, best, m)       ? GP_SCHED_WHY_TURN_OVER
+					      turn                       ? GP_SCHED_WHY_TURN_OVER
 					      : hint && d->policy->ahead ? GP_SCHED_WHY_HINT
 									 : d->policy->suspends,
 					      m, best);
@@ -163,8 +169,11 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 
 	if (best && (held || last != best) && d->policy->refresh && d->policy->refresh(s, best))
 		return true;
-	if (held) {
-		at = returns(s, held);
+	for (u32 order = GP_ORDER_HELD; order <= GP_ORDER_TURN; order++) {
+		held = gp_order_top(s, &d->order[order]);
+		if (!held)
+			continue;
+		at = GP_MIN(at, returns(s, held));
 		if (at <= s->now) {
 			bring_back(s, d, held, best);
 			return true;

@@ -64,10 +64,20 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 		gp_order_remove(&d->order[GP_ORDER_RUN], id);
 		gp_order_remove(&d->order[GP_ORDER_LAST], id);
 	}
-	if (m->contends && held && m->waits)
-		gp_order_set(&d->order[GP_ORDER_HELD], id, d->policy->key(s, m, true));
-	else
+	if (!m->contends || !held || !m->waits) {
 		gp_order_remove(&d->order[GP_ORDER_HELD], id);
+		gp_order_remove(&d->order[GP_ORDER_TURN], id);
+	} else if (gp_sched_narrow_has(s, m)) {
+		gp_order_remove(&d->order[GP_ORDER_HELD], id);
+		gp_order_set(&d->order[GP_ORDER_TURN], id, d->policy->key(s, m, true));
+	} else {
+		gp_order_remove(&d->order[GP_ORDER_TURN], id);
+		gp_order_set(&d->order[GP_ORDER_HELD], id, d->policy->key(s, m, true));
+	}
+	if (m->slot != (run && gp_sched_narrow_has(s, m))) {
+		m->slot = !m->slot;
+		d->slots += m->slot ? 1 : -1u;
+	}
 	if (run && !was && d->policy->start)
 		d->policy->start(s, m);
 	s->dirty |= 1ull << m->device;
@@ -124,6 +134,7 @@ static void contend(struct gp_sched *s, struct gp_sched_member *m, bool contends
 		d->contenders--;
 		d->weights -= j->weight;
 		m->tick_at = GP_SCHED_NEVER;
+		m->over = false;
 	}
 }
 
@@ -161,6 +172,9 @@ static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usua
 	const struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
 	u64 cost;
 
+	if (!held)
+		held = gp_order_top(s, &d->order[GP_ORDER_TURN]);
+
 	if (!d->policy->ahead || !held || gp_order_top(s, &d->order[GP_ORDER_RUN]) != m)
 		return 0;
 	cost = gp_sched_job_cost(s, gp_member_job(s, held), m->device);
@@ -185,6 +199,8 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 		m->burst_ns = gp_sched_average(m->burst_ns, m->ran_ns);
 	if (d->policy->drain)
 		d->policy->drain(s, m);
+	if (d->policy->owes)
+		gp_sched_narrow_drained(s, m);
 	m->drained = s->now;
 	m->needs_ns = 0;
 	m->ran_ns = 0;

@@ -99,7 +99,8 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 
 	GP_ASSERT(!gp_job_held(j));
 	account_all(s, j);
-	j->aged_since = member ? gp_sched_job_aged(s, j, s->device[device].config.turn_ns) : s->now;
+	j->aged_since =
+		member ? gp_sched_job_aged(s, j, gp_sched_narrow_shield(s, device)) : s->now;
 	action = gp_sched_emit(s, GP_SCHED_SUSPEND, why, gp_job_index(s, j),
 			       other ? other->job : GP_SCHED_NONE, device);
 	action->until_ns = gp_later(s->now, s->config.lease_ns);
@@ -119,6 +120,7 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 
 		gp_sched_member_unghost(s, m);
 		m->waits = m == member;
+		m->over = false;
 	}
 	gp_sched_job_place(s, j);
 	gp_sched_job_arm(s, j);
@@ -135,7 +137,7 @@ u32 gp_sched_job_held_for(const struct gp_sched *s, const struct gp_sched_job *j
 		const struct gp_sched_member *best =
 			gp_order_top(s, &gp_member_device(s, m)->order[GP_ORDER_RUN]);
 
-		if (m->place[GP_ORDER_HELD] && best)
+		if (gp_member_waits(m) && best)
 			return best->job;
 	}
 	return GP_SCHED_NONE;
@@ -171,7 +173,7 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 	j->held_by = 0;
 	j->shield = shield;
 	j->shield_until = GP_SCHED_NEVER;
-	j->shield_ns = shield == GP_SCHED_SHIELD_TURN      ? config->turn_ns
+	j->shield_ns = shield == GP_SCHED_SHIELD_TURN      ? gp_sched_narrow_shield(s, device)
 		       : shield == GP_SCHED_SHIELD_MIN_RUN ? config->min_run_ns
 		       : shield == GP_SCHED_SHIELD_FAILED
 			       ? GP_SCHED_BACKOFF_NS << GP_MIN(j->tries, GP_SCHED_RETRY_SHIFT)
@@ -346,6 +348,7 @@ int gp_sched_operation(struct gp_sched *s, u64 now, u64 token, int result, u64 c
 		failed(s, j, GP_SCHED_WHY_FAILED, result);
 	} else if (j->run == GP_SCHED_SUSPENDING) {
 		learn(s, j, cost_ns);
+		gp_sched_job_tally(s, j);
 		j->run = GP_SCHED_SUSPENDED;
 		set_token(s, j, 0);
 		j->tries = 0;

@@ -10,7 +10,8 @@
  * their relative order never changes and a heap needs no update as time passes.
  *
  * It does not share between equals: the hardware does that. Where the hardware takes turns, jobs of
- * low priority are an exception: policy_turns.c.
+ * low priority are an exception: policy_turns.c. So are jobs whose preemption costs too much:
+ * narrow.c.
  */
 #include "sched/state.h"
 
@@ -21,7 +22,9 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 
 	if (gp_sched_turns_has(s, m))
 		return gp_sched_turns_key(m);
-	if (!held || !step)
+	if (!held)
+		return 2 * below + m->over;
+	if (!step)
 		return below;
 	/* The moment at which it will have aged to the top, were there no bound. */
 	return below * step + gp_member_job(s, m)->aged_since;
@@ -32,7 +35,9 @@ static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
 {
 	if (gp_sched_turns_has(s, m))
 		return !gp_sched_turns_has(s, best) || m->turn > best->turn;
-	return gp_sched_member_priority(s, best) > gp_sched_member_priority(s, m);
+	if (gp_sched_member_priority(s, best) != gp_sched_member_priority(s, m))
+		return gp_sched_member_priority(s, best) > gp_sched_member_priority(s, m);
+	return m->over && !best->over;
 }
 
 static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
@@ -44,8 +49,16 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 	/* Those in turns do not age: they wait for their turn, or for others up to max_suspend. */
 	if (gp_sched_turns_has(s, m))
 		return gp_sched_turns_has(s, best) && m->turn < best->turn ? 0 : GP_SCHED_NEVER;
-	if (own >= theirs)
+	if (own == theirs)
+		return m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow && !best->over
+			       ? GP_SCHED_NEVER
+			       : 0;
+	if (own > theirs)
 		return 0;
+	/* One after the other, not all that have aged at once. */
+	if (m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow &&
+	    gp_member_device(s, m)->slots)
+		return GP_SCHED_NEVER;
 	return step ? gp_member_job(s, m)->aged_since + (theirs - own) * step : GP_SCHED_NEVER;
 }
 
@@ -59,8 +72,11 @@ static void start(struct gp_sched *s, struct gp_sched_member *m)
 {
 	if (gp_sched_turns_has(s, m))
 		gp_sched_turns_start(s, m);
-	else
+	else if (!gp_sched_narrow_has(s, m))
 		m->tick_at = GP_SCHED_NEVER;
+	else
+		m->tick_at = gp_later(gp_later(s->now, gp_member_device(s, m)->resume_ns),
+				      gp_sched_narrow_turn(s, m));
 }
 
 static void join(struct gp_sched *s, struct gp_sched_member *m)
@@ -71,8 +87,17 @@ static void join(struct gp_sched *s, struct gp_sched_member *m)
 
 static void tick(struct gp_sched *s, struct gp_sched_member *m)
 {
-	if (gp_sched_turns_has(s, m))
+	struct gp_sched_device *d = gp_member_device(s, m);
+
+	if (gp_sched_turns_has(s, m)) {
 		gp_sched_turns_tick(s, m);
+		return;
+	}
+	gp_sched_narrow_look(s, d);
+	if (gp_sched_narrow_has(s, m) && d->order[GP_ORDER_TURN].count)
+		m->over = true;
+	else
+		start(s, m);
 }
 
 const struct gp_sched_policy gp_sched_policy_priority = {

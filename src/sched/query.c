@@ -116,6 +116,7 @@ int gp_sched_device_state(const struct gp_sched *s, u32 index, struct gp_sched_d
 		.running = d->order[GP_ORDER_RUN].count,
 		.held = d->contenders - d->order[GP_ORDER_RUN].count,
 		.admitted_ppm = d->admitted_ppm,
+		.narrow = d->narrow,
 		.suspend_ns = d->suspend_ns,
 		.resume_ns = d->resume_ns,
 	};

@@ -348,6 +348,7 @@ int gp_sched_device_set(struct gp_sched *s, u64 now, u32 index,
 		if (d->policy->leave)
 			d->policy->leave(s, m);
 		m->tick_at = GP_SCHED_NEVER;
+		m->over = false;
 	}
 	if (config->suspend_ns != d->config.suspend_ns)
 		d->suspend_ns = config->suspend_ns;
@@ -357,6 +358,8 @@ int gp_sched_device_set(struct gp_sched *s, u64 now, u32 index,
 	d->policy = policies[config->policy];
 	d->clock_at = s->now;
 	d->changed = true;
+	d->narrow = false;
+	d->wide_until = d->wide_ns = 0;
 	gp_list_for_each (link, &d->members) {
 		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, link);
 

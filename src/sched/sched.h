@@ -21,6 +21,10 @@
  *   seconds). A job that lost more to operations than it ran is not preempted before it has made
  *   up for it (tally.c): over 5 s every job with work runs for at least half of the time in which
  *   no higher job has work or operations are under way. Exceptions: a pin, and an absent job.
+ *   Where stopping all jobs of a level costs more than a quarter of their time, they take turns
+ *   instead of running side by side, if they complete as much that way (narrow.c); then each has
+ *   its part of that time, and turn_ns after max_suspend or ageing becomes shorter with their
+ *   number.
  * - No inversion (lower work running beside higher) lasts longer than the shield that allowed it:
  *   a resume that is under way (op_timeout_ns), min_run_ns after it, turn_ns after one by ageing or
  *   max_suspend, the cost estimate when a preemption is declined, what it is owed (at most
@@ -364,6 +368,7 @@ struct gp_sched_device_state {
 	u32 members;       /* jobs with a queue on it */
 	u32 running, held; /* of these, with work */
 	u32 admitted_ppm;  /* deadline */
+	bool narrow;       /* priority: jobs of one level take turns, because stops cost too much */
 	u64 suspend_ns, resume_ns;
 };
 int gp_sched_device_state(const struct gp_sched *sched, u32 device,

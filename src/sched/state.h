@@ -12,6 +12,7 @@
  *   RUN   best first    the first is not disturbed by the others
  *   LAST  worst first   the first is suspended next
  *   HELD  best first    the first is resumed next
+ *   TURN  the same, of those that wait for their turn as well (narrow.c)
  *
  * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
  * the dirty devices' orders until they agree. That is all the deciding there is (decide.c).
@@ -35,7 +36,7 @@
 #define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
 #define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
 
-enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDERS };
+enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDER_TURN, GP_ORDERS };
 
 enum gp_sched_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
 
@@ -58,6 +59,8 @@ struct gp_sched_member {
 	u8 device;
 	bool used, contends, metered;
 	bool waits;  /* its job is held and this device wants it so */
+	bool over;   /* narrow: its turn is */
+	bool slot;   /* narrow: it runs, and counts in the device's `slots` */
 	u8 ghost;    /* enum gp_sched_ghost */
 	u16 epoch;   /* of its MAYBE queues */
 	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
@@ -132,6 +135,12 @@ struct gp_sched_device {
 	u64 vfloor;          /* fair */
 	u64 turn;            /* quantum, turns: the last one given */
 	u32 admitted_ppm;    /* deadline */
+	/* narrow.c */
+	bool narrow;
+	u32 narrow_level, slots;
+	u64 preempted_at, wide_until, wide_ns;
+	u64 owed_first, owed_last;
+	u64 rate_at, rate_drains, rate_wide;
 };
 
 /*
@@ -261,6 +270,12 @@ static inline u64 gp_later(u64 at, u64 by)
 	return GP_MIN(at + by, GP_SCHED_TIME_MAX); /* both are at most 2^62 */
 }
 
+/* Held, and this device wants it so. */
+static inline bool gp_member_waits(const struct gp_sched_member *member)
+{
+	return member->place[GP_ORDER_HELD] || member->place[GP_ORDER_TURN];
+}
+
 /* The first member of an order, or NULL. */
 static inline struct gp_sched_member *gp_order_top(const struct gp_sched *s,
 						   const struct gp_sched_order *order)
@@ -324,6 +339,18 @@ void gp_sched_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
 /* The job goes: operations under way for it are forgotten. */
 void gp_sched_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
 void gp_sched_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
+
+/* narrow.c */
+/* It takes turns with its equals. */
+bool gp_sched_narrow_has(const struct gp_sched *sched, const struct gp_sched_member *member);
+u64 gp_sched_narrow_turn(const struct gp_sched *sched, const struct gp_sched_member *member);
+/* A turn that it has beside a higher job: turn_ns, or less so that all of them fit. */
+u64 gp_sched_narrow_shield(const struct gp_sched *sched, u32 device);
+/* Preempting that member and its equals costs too much. */
+void gp_sched_narrow_begin(struct gp_sched *sched, const struct gp_sched_member *member);
+/* Has it paid? */
+void gp_sched_narrow_look(struct gp_sched *sched, struct gp_sched_device *device);
+void gp_sched_narrow_drained(struct gp_sched *sched, const struct gp_sched_member *member);
 
 /* tally.c */
 /* Brings what it gained and lost up to now: before its state or its work changes. */

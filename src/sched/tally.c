@@ -39,11 +39,15 @@ void gp_sched_job_tally(struct gp_sched *s, struct gp_sched_job *j)
 {
 	u64 halves = (s->now - j->window_at) >> GP_SCHED_HALF_LIFE;
 	struct storm now = {0, 0};
+	bool turn = false;
 
-	if (j->held_device != GP_SCHED_NONE)
+	if (j->held_device != GP_SCHED_NONE) {
 		now = storm_now(s, &s->device[j->held_device]);
+		/* It waits for its turn: the operations are those of others. */
+		turn = j->run == GP_SCHED_SUSPENDED && s->device[j->held_device].narrow;
+	}
 	if (j->contending) {
-		j->lost_ns += now.weighted - j->storm_weighted;
+		j->lost_ns += turn ? 0 : now.weighted - j->storm_weighted;
 		if (j->run == GP_SCHED_RUNNING)
 			j->gained_ns += s->now - j->tally_at - (now.ns - j->storm_ns);
 	}
