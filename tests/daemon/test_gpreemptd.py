@@ -17,7 +17,7 @@ EXAMPLES = os.path.join(os.path.dirname(BIN), "examples")
 STAGE = os.path.join(os.path.dirname(BIN), "tests", "agent", "hsa_stage")
 LIMIT = 120
 # What is decided must not depend on how slow this machine is.
-ACT = "[daemon]\nmode = act\noperation_timeout = 30s\nlease = 10s\nmax_suspend = 60s\n[device *]\nlinger = 0\n"
+ACT = "[daemon]\nmode = act\nstand_down = no\noperation_timeout = 30s\nlease = 10s\nmax_suspend = 60s\n[device *]\nlinger = 0\n"
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "online_server")), "HIP is not installed")

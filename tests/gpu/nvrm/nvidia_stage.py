@@ -12,7 +12,7 @@ import unittest
 LIMIT = 60
 BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
-ACT = "[daemon]\nmode = act\noperation_timeout = 30s\nlease = 10s\nscan_interval = 100ms\n"
+ACT = "[daemon]\nmode = act\nstand_down = no\noperation_timeout = 30s\nlease = 10s\nscan_interval = 100ms\n"
 DEFAULT_US = 2048
 
 
