@@ -21,13 +21,15 @@ static void hears(struct client *client, int target, bool held)
 
 static int suspend_one_queue(struct client *client, int target, u32 id)
 {
-	struct {
-		struct gp_proto_msg_suspend body;
-		u32 ids[1];
-	} ask_some = {.body = {.target = (u32)target, .lease_ms = LONG_LEASE, .count = 1},
-		      .ids = {id}};
+	_Alignas(struct gp_proto_msg_suspend) char
+		room[sizeof(struct gp_proto_msg_suspend) + sizeof(u32)] = {0};
+	struct gp_proto_msg_suspend *body = (void *)room;
 
-	return ask(&scene, client, GP_MSG_SUSPEND, &ask_some,
+	*body = (struct gp_proto_msg_suspend){.target = (u32)target,
+					      .lease_ms = LONG_LEASE,
+					      .count = 1};
+	body->ids[0] = id;
+	return ask(&scene, client, GP_MSG_SUSPEND, body,
 		   offsetof(struct gp_proto_msg_suspend, ids) + sizeof(u32), -1);
 }
 
