@@ -182,7 +182,7 @@ static void learn(struct gp_agent *agent, u64 took)
 		sorted[k] = agent->took_ns[i];
 	}
 	agent->usual_ns = sorted[(count - 1) / 2];
-	agent->longest_ns = sorted[count - 1];
+	agent->most_ns = sorted[(count - 1) * 3 / 4];
 }
 
 /* With watch_lock held: how many queues of that queue's GPU are in this state. */

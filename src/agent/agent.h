@@ -183,7 +183,7 @@ struct gp_agent {
 	u64 took_ns[GP_AGENT_LAST];         /* the last times from an edge to the next, in a ring */
 	u32 taken;                          /* how many there were in all */
 	u64 usual_ns;                       /* the median of them; 0: unknown */
-	u64 longest_ns;                     /* the longest of them */
+	u64 most_ns;                        /* three quarters of them were not longer */
 	u64 edge_ns;                        /* when a GPU last got its first one */
 	bool hooked;                        /* doorbells are seen */
 	struct gp_agent_ringer ringer[GP_AGENT_QUEUES];

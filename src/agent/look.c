@@ -13,7 +13,7 @@
 #define LOOK_BLIND_NS  (1 * GP_NS_PER_MS) /* where doorbells are not seen */
 #define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
 #define CLAIM_MIN_NS   (10 * GP_NS_PER_MS) /* what a last packet may take at least */
-#define CLAIM_TIMES    2                   /* of the longest of the last bursts */
+#define CLAIM_TIMES    2                   /* of what most of the last bursts took */
 #define DOUBT_MAX_NS   (60 * GP_NS_PER_S)  /* then it is no longer looked at */
 
 bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size)
@@ -65,7 +65,7 @@ static u64 ran_for(const struct gp_agent *agent, const struct gp_agent_queue *qu
  */
 static u32 state_of_claim(const struct gp_agent *agent, const struct gp_agent_queue *queue)
 {
-	u64 limit = CLAIM_TIMES * __atomic_load_n(&agent->longest_ns, __ATOMIC_RELAXED);
+	u64 limit = CLAIM_TIMES * __atomic_load_n(&agent->most_ns, __ATOMIC_RELAXED);
 
 	if (limit < CLAIM_MIN_NS)
 		limit = CLAIM_MIN_NS;

@@ -393,7 +393,7 @@ void gp_agent_forked(struct gp_agent *agent)
 	agent->share_first = agent->share_by = 0;
 	agent->nv.highest = agent->nv.groups = 0;
 	agent->watchers = agent->busy = 0;
-	agent->usual_ns = agent->longest_ns = agent->taken = 0;
+	agent->usual_ns = agent->most_ns = agent->taken = 0;
 	agent->runtime_asked = agent->kfd_is_ours = false;
 	agent->retry_at = agent->listen_again = 0;
 	agent->path[0] = '\0';

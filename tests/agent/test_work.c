@@ -137,6 +137,26 @@ static void long_kernels_have_a_longer_limit_once_one_is_known(void **state)
 	}
 }
 
+/* One slow burst does not keep a claim alive that never ends. */
+static void an_exception_does_not_lengthen_the_limit(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	for (int i = 0; i < 8; i++) {
+		submit(fake, &ring, true, true);
+		fake->now += (i == 6 ? 200 : 2) * GP_NS_PER_MS;
+		finish(&ring);
+		assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_DRAINED);
+	}
+	submit(fake, &ring, true, true);
+	ring.object.read_dispatch_id = ring.object.write_dispatch_id;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+	fake->now += 11 * GP_NS_PER_MS;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_UNKNOWN);
+}
+
 static void time_in_suspension_does_not_count(void **state)
 {
 	struct fake *fake = *state;
@@ -464,6 +484,7 @@ int main(void)
 		TEST(a_signal_that_never_fires_is_doubted_after_a_while),
 		TEST(packets_that_wait_are_never_doubted),
 		TEST(long_kernels_have_a_longer_limit_once_one_is_known),
+		TEST(an_exception_does_not_lengthen_the_limit),
 		TEST(time_in_suspension_does_not_count),
 		TEST(a_signal_that_the_program_sets_again_has_fired),
 		TEST(the_last_queue_that_drains_is_an_edge),
