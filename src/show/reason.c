@@ -6,6 +6,7 @@
 #include "show/reason.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/i18n.h"
 #include "base/units.h"
@@ -113,9 +114,9 @@ static int say_note(const struct words *w, char *out, size_t size)
 				w->job, w->other, w->ran.text, w->cost.text, w->limit.text);
 	case GP_SCHED_WHY_FAILED:
 		return snprintf(out, size,
-				_("an operation on %s failed (error %d); the next attempt is in %s "
-				  "at the earliest"),
-				w->job, -r->error, w->limit.text);
+				_("an operation on %s failed (%s); the next attempt is in %s at "
+				  "the earliest"),
+				w->job, strerror(-r->error), w->limit.text);
 	case GP_SCHED_WHY_TIMEOUT:
 		return snprintf(out, size, _("an operation on %s timed out"), w->job);
 	case GP_SCHED_WHY_LEASE_LOST:

@@ -88,28 +88,27 @@ static void add_away(struct gp_doc *doc, const struct story *story)
 
 	switch (job->away) {
 	case GP_AWAY_HAND:
-		gp_doc_line(
-			doc,
-			"It has been suspended by hand for %s. It has no claim on the GPU until "
-			"it is resumed.",
-			away.text);
+		gp_doc_line(doc,
+			    "It has been suspended by hand for %s. gpreemptd does not schedule it "
+			    "until it is resumed.",
+			    away.text);
 		break;
 	case GP_AWAY_TRACED:
 		gp_doc_line(doc,
-			    "A debugger has stopped it for %s. It has no claim on the GPU until it "
-			    "continues.",
+			    "It has been stopped by a debugger for %s. gpreemptd does not schedule "
+			    "it until it continues.",
 			    away.text);
 		break;
 	case GP_AWAY_FROZEN:
 		gp_doc_line(doc,
-			    "It has been stopped for %s: its control group is frozen. It has no "
-			    "claim on the GPU until it continues.",
+			    "It has been stopped for %s: its control group is frozen. gpreemptd "
+			    "does not schedule it until it continues.",
 			    away.text);
 		break;
 	default:
 		gp_doc_line(doc,
-			    "It has been stopped by a signal for %s. It has no claim on the GPU "
-			    "until it continues.",
+			    "It has been stopped by a signal for %s. gpreemptd does not schedule "
+			    "it until it continues.",
 			    away.text);
 	}
 }
