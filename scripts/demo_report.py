@@ -5,11 +5,11 @@ import json
 import math
 
 # Those of the scheduler come from the simulator and are the same on every machine; the last two come from this run.
-TARGETS = {"oracle_ratio": (">=", 0.99, "scheduler: batch work over the most that is possible, at the best-guess cost"),
+TARGETS = {"oracle_ratio": (">=", 0.99, "scheduler: batch work relative to the best possible schedule, at the best-guess cost"),
            "oracle_range": (">=", 0.97, "scheduler: the same over the whole range of costs"),
-           "p99_range": ("<=", 1.15, "scheduler: online p99 over alone, over the whole range of costs"),
-           "p99_ratio": ("<=", 1.15, "on this host: online p99 with gpreempt over alone"),
-           "without_ratio": (">=", 3.0, "on this host: online p99 without gpreempt over with")}
+           "p99_range": ("<=", 1.15, "scheduler: online p99 relative to running alone, over the whole range of costs"),
+           "p99_ratio": ("<=", 1.15, "on this host: online p99 with gpreempt relative to running alone"),
+           "without_ratio": (">=", 3.0, "on this host: online p99 without gpreempt relative to with it")}
 THIS_HOST = ("p99_ratio", "without_ratio")
 COLOURS = {"alone": "#2b8a3e", "without": "#d9480f", "priority": "#862e9c", "with": "#2a78d6"}
 VERDICTS = {"met": "met   ", "busy": "busy  ", "missed": "MISSED"}
@@ -66,7 +66,7 @@ def collect(runs, simulated, machine, host, seconds):
                "p99_range": max(row["p99_with_us"] / row["p99_alone_us"] for row in simulated["range"]),
                "p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
                "without_ratio": online["without"]["p99_us"] / online["with"]["p99_us"]}
-    return {"device": "virtual MI308X (times are the model's)" if machine.virtual else "AMD GPU",
+    return {"device": "virtual MI308X (modelled times)" if machine.virtual else "AMD GPU",
             "mechanism": "kfd-agent", "machine": machine.name, "speed": machine.speed, "seconds": seconds, "host": host,
             "online": online, "offline": offline, "online_load": runs["with"].load(), "offline_share": share,
             "preemptions": count(runs["with"].stats, "preemptions", "suspends"),
@@ -109,13 +109,13 @@ def text(report):
         bound = "at least" if relation == ">=" else "at most"
         lines.append(f"{VERDICTS[target['verdict']]} {words}, {bound} {target['limit']}: {target['got']:.3f}")
     host = report["host"]
-    lines.append(f"       (on this host, batch work over the most that is possible beside the same requests: {host['oracle_ratio']:.3f})")
+    lines.append(f"       (on this host, batch work relative to the best possible schedule for the same requests: {host['oracle_ratio']:.3f})")
     if host["busy"]:
         lines.append(f"       (this host was busy: load {host['load_before']:.1f} before and {host['load_after']:.1f} after, "
                      f"on {host['cores']} cores)")
-    lines += ["", "What a preemption may cost, according to the GPU file, and the result (simulator, no host time):",
+    lines += ["", "Results for the range of preemption costs in the GPU file (simulator, no host time):",
               *cost_table(report["cost_range"]["rows"], lambda row: row["costs"]),
-              "", "Beyond that range (save and restore each):",
+              "", "Results for higher costs of saving and of restoring (simulator, no host time):",
               *cost_table(report["save_cost"]["rows"], lambda row: f"{row['save_us']} us")]
     return "\n".join(lines) + "\n"
 
@@ -176,5 +176,5 @@ def write(report, runs, out):
             f"<p>{html.escape(report['device'])}; mechanism {html.escape(report['mechanism'])}.</p>"
             f"<pre>{html.escape(text(report))}</pre><h2>Latency of requests</h2><p>Share of requests answered "
             f"within a given time.</p>{histogram(runs)}<h2>Timeline with gpreempt</h2><p>Requests from arrival to answer; "
-            f"a mark where a training step ended.</p>{timeline(runs['with'])}</body></html>\n")
+            f"each mark is the end of a training step.</p>{timeline(runs['with'])}</body></html>\n")
     (out / "report.html").write_text(page)

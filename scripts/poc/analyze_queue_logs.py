@@ -9,7 +9,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 built = os.path.join(here, "..", "..", "build", "bin", "gpreempt")
 program = os.environ.get("GPREEMPT") or (built if os.access(built, os.X_OK) else shutil.which("gpreempt"))
 if not program:
-    sys.exit("analyze_queue_logs.py: gpreempt is not there; run make, or set GPREEMPT to the program")
+    sys.exit("analyze_queue_logs.py: gpreempt not found: run make, or set GPREEMPT to its path")
 try:
     os.execv(program, [program, "compare"] + sys.argv[1:])
 except OSError as error:

@@ -61,21 +61,21 @@ def text(facts):
     lines = ["Preemption test", ""]
     for role, task in facts["tasks"].items():
         lines.append(f"  {role:<8} pid {task['pid']}: {task['command']}")
-        lines += [f"           said: {line}" for line in task["said"]]
+        lines += [f"           output: {line}" for line in task["said"]]
     lines += ["", f"  observed {shown(facts['seconds']['baseline'], 1)} s without and "
-                  f"{shown(facts['seconds']['preempt'], 1)} s with preemption, {facts['samples']} looks",
+                  f"{shown(facts['seconds']['preempt'], 1)} s with preemption, {facts['samples']} samples",
               f"  {facts['preemptions']} preemptions of {facts['queues_stopped']} queues, {facts['lost_leases']} leases "
-              f"lost, {facts['yields']} times let go for the limit's sake",
-              f"  offline stopped for {shown(facts['offline_stopped_share'] and 100 * facts['offline_stopped_share'], 1)}"
+              f"lost, {facts['yields']} resumed early at the time limit",
+              f"  offline suspended for {shown(facts['offline_stopped_share'] and 100 * facts['offline_stopped_share'], 1)}"
               " % of the time with preemption", "",
               f"  {'ms':<34}{'mean':>11}{'p50':>11}{'p95':>11}{'p99':>11}{'max':>11}{'count':>8}",
               row("online busy, without preemption", facts["online_ms"]["baseline"]),
               row("online busy, with preemption", facts["online_ms"]["preempt"]),
               row("suspend call", facts["suspend_ms"]), row("resume call", facts["resume_ms"]), "",
               f"  without / with preemption: mean {shown(ratio['mean'], 2)}, p50 {shown(ratio['p50'], 2)}, "
-              f"p99 {shown(ratio['p99'], 2)} (above 1: it helped the online task)"]
+              f"p99 {shown(ratio['p99'], 2)} (above 1: preemption helped the online task)"]
     if facts["machine"]["virtual_gpu"]:
-        lines.append("  on the virtual GPU: times are its model's and prove order and counts, not speed")
+        lines.append("  on the virtual GPU: times come from the model; they show order and counts, not speed")
     return "\n".join(lines) + "\n"
 
 
@@ -83,7 +83,7 @@ def histogram(series, width=860, height=200):
     """Two distributions over one logarithmic axis of milliseconds."""
     values = [value for _, _, data in series for value in data if value > 0]
     if not values:
-        return "<p>nothing was seen</p>"
+        return "<p>no data</p>"
     import math
     low, high = math.log10(min(values)), math.log10(max(values) * 1.001)
     span = max(high - low, 0.1)
@@ -115,7 +115,7 @@ def timeline(run, width=860):
     """Busy and suspended times over the whole run."""
     start, end = run.start, run.end
     scale = width / max(end - start, 1e-9)
-    rows = (("online busy", "online", "#2a7"), ("offline stopped", "stopped", "#c33"))
+    rows = (("online busy", "online", "#2a7"), ("offline suspended", "stopped", "#c33"))
     parts = [f'<svg viewBox="0 0 {width} {40 + 34 * len(rows)}" role="img">']
     switch = (run.switched - start) * scale
     parts.append(f'<line x1="{switch:.1f}" x2="{switch:.1f}" y1="0" y2="{34 * len(rows) + 4}" stroke="#888" '
@@ -141,9 +141,9 @@ def page(run, facts):
             "svg{width:100%;height:auto;background:#f6f6f6}text{font:13px sans-serif}.axis{fill:#666}"
             "pre{background:#f6f6f6;padding:1em;overflow:auto}</style><h1>Preemption test</h1>"
             f"<pre>{html.escape(text(facts))}</pre>"
-            "<h2>How long the online task was busy</h2>" +
+            "<h2>Busy time of the online task</h2>" +
             histogram([("without preemption", "#999", spans("baseline")), ("with preemption", "#2a7", spans("preempt"))])
-            + "<h2>What the calls took</h2>" +
+            + "<h2>Duration of suspend and resume calls</h2>" +
             histogram([("suspend", "#c33", [1e3 * took for _, _, took in run.suspends]),
                        ("resume", "#36c", [1e3 * took for _, _, took in run.resumes])])
             + "<h2>Timeline</h2>" + timeline(run) + "</html>\n")

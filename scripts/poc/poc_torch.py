@@ -21,8 +21,8 @@ def device(program):
 
 def options(program, what, seconds, batch):
     parser = argparse.ArgumentParser(prog=program, description=what)
-    parser.add_argument("--seconds", type=float, default=seconds, help=f"how long to run (default {seconds})")
-    parser.add_argument("--batch", type=int, default=batch, help=f"inputs at a time (default {batch})")
+    parser.add_argument("--seconds", type=float, default=seconds, help=f"run time in seconds (default {seconds})")
+    parser.add_argument("--batch", type=int, default=batch, help=f"batch size (default {batch})")
     parser.add_argument("--rate", type=float, default=0, help="requests per second (default 0: as many as possible)")
     given = parser.parse_args()
     if given.seconds < 0 or given.batch < 1 or given.rate < 0:

@@ -22,7 +22,7 @@ run_case() { # command, log
 	[[ -z $container ]] || run=(docker exec -e AMD_LOG_LEVEL=5 "$container" bash -c "cd '$here' && $1")
 	AMD_LOG_LEVEL=5 timeout --kill-after=10 "$seconds" "${run[@]}" > "$2" 2>&1 || status=$?
 	# 124: the time limit, which is how a case without an end ends.
-	((status == 0 || status == 124)) || echo "run_case_comparison.sh: '$1' ended with $status" >&2
+	((status == 0 || status == 124)) || echo "run_case_comparison.sh: '$1' exited with status $status" >&2
 }
 
 has_torch() { python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; }

@@ -33,7 +33,7 @@ if [[ ${#vgpu[@]} -gt 0 && -z ${GPREEMPT_VGPU:-} ]]; then
 fi
 
 if [[ ! -e /dev/kfd && -z ${GPREEMPT_VGPU:-} ]]; then
-	echo "run_poc_test.sh: this machine has no AMD GPU (no /dev/kfd); with --vgpu it runs on a virtual one" >&2
+	echo "run_poc_test.sh: this machine has no AMD GPU (no /dev/kfd); use --vgpu to run on a virtual GPU" >&2
 	exit 1
 fi
 out=${OUT:-log/poc_$(date +%Y%m%d_%H%M%S)}

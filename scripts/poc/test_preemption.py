@@ -145,21 +145,21 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for role in ("online", "offline"):
         group = parser.add_mutually_exclusive_group()
-        group.add_argument(f"--{role}", metavar="COMMAND", help=f"the {role} task; {{seconds}} is how long it is needed")
+        group.add_argument(f"--{role}", metavar="COMMAND", help=f"command of the {role} task; {{seconds}} becomes its run time")
         group.add_argument(f"--{role}-pid", metavar="PID", type=int, help=f"attach to a running {role} task")
         parser.add_argument(f"--{role}-log", metavar="FILE", help=f"write the output of the {role} task here")
-    parser.add_argument("--seconds", type=float, default=10, help="with preemption (default 10)")
-    parser.add_argument("--baseline", type=float, default=5, help="seconds without, before it (default 5)")
+    parser.add_argument("--seconds", type=float, default=10, help="seconds with preemption (default 10)")
+    parser.add_argument("--baseline", type=float, default=5, help="seconds without preemption, at the start (default 5)")
     parser.add_argument("--preemptions", type=int, default=0, metavar="N", help="end after N preemptions")
     parser.add_argument("--interval", type=float, default=0.0005, metavar="SECONDS",
-                        help="between two looks at the online task (default 0.0005)")
+                        help="time between two checks of the online task (default 0.0005)")
     parser.add_argument("--hold", type=float, default=1.5, metavar="SECONDS",
-                        help="the longest the offline task is stopped at once (default 1.5)")
+                        help="maximum time of one suspension of the offline task (default 1.5)")
     parser.add_argument("--no-agent", action="store_true", help="start the offline task without 'gpreempt run'")
-    parser.add_argument("--text", metavar="FILE", help="write the report as text too")
-    parser.add_argument("--json", metavar="FILE", help="write it as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write it as HTML, with histograms and a timeline")
-    parser.add_argument("--vgpu", action="store_true", help="run all of it on a virtual GPU")
+    parser.add_argument("--text", metavar="FILE", help="also write the report as text")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the report as HTML, with histograms and a timeline")
+    parser.add_argument("--vgpu", action="store_true", help="run the whole test on a virtual GPU")
     return parser.parse_args(arguments)
 
 
@@ -177,7 +177,7 @@ def check(options):
     for role in ("online", "offline"):
         pid = getattr(options, role + "_pid")
         if pid is not None and not os.path.exists(f"/proc/{pid}"):
-            sys.exit(f"test_preemption.py: no process {pid}")
+            sys.exit(f"test_preemption.py: process {pid} does not exist")
     unwritable = poc_report.unwritable(options.text, options.json, options.html, options.online_log, options.offline_log)
     if unwritable:
         sys.exit(f"test_preemption.py: cannot write {unwritable}")

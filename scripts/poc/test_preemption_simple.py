@@ -20,17 +20,17 @@ def show(poc, pid, title):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pid", type=int)
-    parser.add_argument("seconds", type=float, nargs="?", default=1.0, help="how long (default 1)")
+    parser.add_argument("seconds", type=float, nargs="?", default=1.0, help="time to suspend the queues for (default 1)")
     options = parser.parse_args()
     pid, seconds = options.pid, options.seconds
     if not 0 <= seconds < 3600:
-        parser.error("seconds are 0 to 3599")
+        parser.error("seconds must be 0 to 3599")
     try:
         with Poc(limit_s=seconds + 1) as poc:
             show(poc, pid, "before")
             count, took = poc.suspend(pid)
             print(f"suspended {count} queues in {took * 1e3:.3f} ms")
-            show(poc, pid, "meanwhile")
+            show(poc, pid, "while suspended")
             time.sleep(seconds)
             count, took = poc.resume(pid)
             print(f"resumed {count} queues in {took * 1e3:.3f} ms")

@@ -53,7 +53,7 @@ class Demo(unittest.TestCase):
             for figure in ("p50_us", "p99_us", "max_us"):
                 self.assertGreater(self.report["online"][key][figure], 0)
             self.assertGreater(self.report["offline"][key]["items_per_s"], 0)
-        self.assertIn("times are the model's", self.report["device"])
+        self.assertIn("modelled times", self.report["device"])
         self.assertEqual(self.report["mechanism"], "kfd-agent")
         self.assertIsInstance(self.report["declined"], int)
 

@@ -94,7 +94,7 @@ class Poc(unittest.TestCase):
             page = file.read()
         HTMLParser().feed(page)
         self.assertEqual(page.count("<svg"), page.count("</svg>"))
-        self.assertIn("offline stopped", page)
+        self.assertIn("offline suspended", page)
 
     def test_matrix_products_with_ftrace(self):
         script = os.path.join(SCRIPTS, "run_gemm_with_ftrace.sh")
