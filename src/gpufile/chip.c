@@ -70,7 +70,8 @@ int gp_gpufile_path(const char *name, char *path, size_t size)
 int gp_gpufile_unknown(struct gp_diag *diag, const char *name, int error)
 {
 	return gp_fail(diag, error,
-		       "unknown GPU '%s' (mi210, mi300x, mi308x or the path of a GPU file)", name);
+		       "unknown GPU '%s' (use mi210, mi300x, mi308x or the path of a GPU file)",
+		       name);
 }
 
 int gp_gpufile_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,

@@ -70,8 +70,8 @@ static int read_number(const json_t *entry, const char *key, const char *path, c
 			       name, key);
 	*out = (u64)json_integer_value(value);
 	if (*out < min || *out > max)
-		return gp_fail(diag, -EINVAL, "%s: %s: %llu is outside %llu to %llu", path, name,
-			       (unsigned long long)*out, (unsigned long long)min,
+		return gp_fail(diag, -EINVAL, "%s: %s: %llu is out of range (%llu to %llu)", path,
+			       name, (unsigned long long)*out, (unsigned long long)min,
 			       (unsigned long long)max);
 	return 0;
 }

@@ -74,7 +74,8 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 	logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (*pids)
 		return gp_fail(diag, -ESRCH,
-			       "process %u has no queue in the log; the log has queues of: %s",
+			       "process %u has no queue in the log; the log contains queues of "
+			       "these processes: %s",
 			       options->pid, pids);
 	if (options->log_count && !process->alive)
 		return gp_fail(diag, -ESRCH,
@@ -144,7 +145,8 @@ void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
 	logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (!logged && process->count && *pids)
 		gp_diag(diag, GP_WARNING,
-			"the log has no queue of process %u, only of: %s; showing the live system",
+			"the log contains no queue of process %u, only of these processes: %s; "
+			"showing the live system",
 			process->pid, pids);
 	else if (logged && !options->no_live && !process->alive)
 		gp_diag(diag, GP_NOTE,

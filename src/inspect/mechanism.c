@@ -86,8 +86,8 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 		return;
 	if ((d->valid & GP_DOCTOR_CWSR) && d->cwsr_enable == 0)
 		gp_diag(&out->diag, GP_WARNING,
-			"cwsr_enable=0: waves are not saved; a queue may stop only when its "
-			"kernels end");
+			"cwsr_enable=0: waves are not saved, so suspending a queue may take until "
+			"its kernels end");
 	else if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
 		gp_diag(&out->diag, GP_WARNING,
 			"sched_policy=2 disables the hardware scheduler: this mode is untested");
@@ -329,8 +329,8 @@ static void judge_suspend(const struct gp_inspect_doctor *d, struct gp_inspect_j
 		return;
 	if (!d->nvidia_open)
 		gp_diag(&out->diag, GP_WARNING,
-			"driver %s uses the proprietary kernel modules; only the open ones have "
-			"been tested",
+			"driver %s uses the proprietary kernel modules; only the open kernel "
+			"modules have been tested",
 			d->nvidia_version);
 	else
 		say_nvidia(d, out);
@@ -338,11 +338,11 @@ static void judge_suspend(const struct gp_inspect_doctor *d, struct gp_inspect_j
 
 const struct gp_inspect_mechanism gp_inspect_mechanisms[] = {
 	{"kfd-agent", N_("process or queue"), true, judge_agent},
-	{"kfd-cumask", N_("queue (shares)"), false, judge_cumask},
+	{"kfd-cumask", N_("queue (compute units)"), false, judge_cumask},
 	{"kfd-debug", N_("running process"), true, judge_debug},
 	{"kfd-module", N_("process"), true, judge_module},
 	{"kfd-patched", N_("queue"), true, judge_patched},
-	{"nv-timeslice", N_("process (shares)"), true, judge_timeslice},
+	{"nv-timeslice", N_("process (time slice)"), true, judge_timeslice},
 	{"nv-suspend", N_("process"), true, judge_suspend},
 	{0},
 };

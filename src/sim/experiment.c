@@ -43,7 +43,7 @@ static const struct cause {
 	 .what = N_("the kernels of all processes go through one ring, in order"),
 	 .one_ring = true},
 	{.name = "CU saturation",
-	 .what = N_("kernels that run beside another process take twice as long"),
+	 .what = N_("kernels take twice as long while kernels of another process run"),
 	 .saturate = true},
 	{.name = "runlist reloads",
 	 .what = N_("every request reloads the runlist once"),

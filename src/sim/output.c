@@ -158,11 +158,11 @@ void gp_sim_put_ratio(struct gp_doc *doc, bool known, double value)
 
 void gp_sim_explain_oracle(struct gp_doc *doc)
 {
-	gp_doc_line(doc,
-		    "OFFLINE is the GPU time of batch jobs. ORACLE is the most that any scheduler "
-		    "could give them at these preemption costs without finishing a request later.");
+	gp_doc_line(doc, "OFFLINE is the GPU time of batch jobs. ORACLE is the maximum that any "
+			 "scheduler could give them at these preemption costs if no request "
+			 "finished later than in this run.");
 	gp_doc_line(doc, "LEAST SHARE is the GPU time of the worst-served batch job in any 5 s, "
-			 "relative to an equal share of the time that online jobs left.");
+			 "relative to an equal share of the time left by online jobs.");
 }
 
 /* The latency of a job under every policy. */

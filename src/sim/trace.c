@@ -44,7 +44,7 @@ static void on_kernel(void *data, u32 job, u32 queue, u64 start, u64 end)
 
 static void on_held(void *data, u32 job, u64 from, u64 to)
 {
-	span(data, "held", job, TRACK_HELD, from, to);
+	span(data, "suspended", job, TRACK_HELD, from, to);
 }
 
 static void on_decision(void *data, const struct gp_sched_action *action)

@@ -85,8 +85,8 @@ static void ranges_that_are_wrong_are_refused(void **state)
 		{-2, 9, "cost.unmap_ns: the low must be a non-negative integer"},
 		{0, -2, "cost.unmap_ns: the high must be a non-negative integer"},
 		{-1, 99999999, "cost.unmap_ns: the low must be a non-negative integer"},
-		{40000, 99999999, "cost.unmap_ns: 40000 is outside 0 to 25000"},
-		{0, 10, "cost.unmap_ns: 10 is outside 25000 to 1000000000000"},
+		{40000, 99999999, "cost.unmap_ns: 40000 is out of range (0 to 25000)"},
+		{0, 10, "cost.unmap_ns: 10 is out of range (25000 to 1000000000000)"},
 	};
 	struct tree tree;
 	char path[PATH_MAX];

@@ -30,7 +30,7 @@ static void kernel_files_that_are_wrong_are_refused(void **state)
 	} rows[] = {
 		{"{}", "default.workgroup_ns is missing"},
 		{"[]", "one JSON object"},
-		{"{\"default\": {\"workgroup_ns\": " COST("0") "}}", "0 is outside 1 to"},
+		{"{\"default\": {\"workgroup_ns\": " COST("0") "}}", "0 is out of range (1 to"},
 		{"{\"default\": {\"workgroup_ns\": " COST("1.5") "}}",
 		 "must be a non-negative integer"},
 		{"{\"default\": {\"workgroup_ns\": 5}}", "default.workgroup_ns: expected {"},

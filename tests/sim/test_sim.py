@@ -106,7 +106,7 @@ class Sim(unittest.TestCase):
         self.assertNotIn("https:", page)
         events = json.loads(pathlib.Path(self.path("t.json")).read_text())["traceEvents"]
         names = {event["name"] for event in events}
-        self.assertLessEqual({"request", "kernel", "held", "inversion", "process_name"}, names)
+        self.assertLessEqual({"request", "kernel", "suspended", "inversion", "process_name"}, names)
 
     def test_wrong_calls_say_what_is_wrong(self):
         pathlib.Path(self.path("bad.sim")).write_text("[run]\nspeed = 3\n")
@@ -163,7 +163,7 @@ class Sim(unittest.TestCase):
         for arguments, code, said in (
                 (["--from", text], 1, "unknown format (expected a rocprof file"),
                 (["--from", "/nowhere"], 1, "cannot open /nowhere"),
-                (["--from", log], 1, "give one with --kernel TIME"),
+                (["--from", log], 1, "give a duration with --kernel TIME"),
                 (["--from", log, "--kernel", "5"], 2, "has no unit"),
                 (["--from", profile, self.file], 2, "cannot be combined with a scenario"),
                 (["--from", profile, "--output", self.path("x.sim"), "--json"], 2, "cannot be combined with --json"),

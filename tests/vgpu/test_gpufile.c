@@ -282,7 +282,7 @@ static void wrong_files_are_refused_with_file_and_key(void **state)
 		{without_unmap, "cost.unmap_ns is missing"},
 		{without_source, "cost.map_ns: \"source\" is missing"},
 		{with_odd_kind, "cost.map_ns: \"kind\" must be"},
-		{with_many_xccs, "chip.xcc_count: 9 is outside 1 to 8"},
+		{with_many_xccs, "chip.xcc_count: 9 is out of range (1 to 8)"},
 		{with_many_cus, "832 CUs exceed the maximum of 512"},
 		{with_misspelt_name, "unknown figure cost.unmap_nss"},
 		{with_odd_arrays, "6 shader arrays"},

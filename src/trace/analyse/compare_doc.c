@@ -301,7 +301,8 @@ static struct gp_show_value strategy_word(enum gp_trace_strategy strategy)
 	case GP_STRATEGY_SUSPEND_QUEUES:
 		return gp_v_word("suspend-queues", _("suspend only the queues of the batch work"));
 	case GP_STRATEGY_TIME_SLICE:
-		return gp_v_word("time-slice", _("time-slice the whole process"));
+		return gp_v_word("time-slice", _("time-slice the whole process; its batch work "
+						 "cannot be suspended separately"));
 	case GP_STRATEGY_UNKNOWN:
 		break;
 	}
@@ -354,7 +355,7 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 static void put_recommendation(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "recommendation", "Preemption strategy");
-	gp_doc_fact(doc, "strategy", "Strategy", strategy_word(c->strategy));
+	gp_doc_fact(doc, "strategy", "Recommended strategy", strategy_word(c->strategy));
 	gp_doc_fact(doc, "online", "Latency-critical workload (assumed, because it pauses more)",
 		    gp_v_if(c->online >= 0, gp_v_text(c->online >= 0 ? letters[c->online] : "")));
 	gp_doc_fact(doc, "assumed_suspend_cost_ns", "Assumed cost of a suspend or resume",

@@ -106,6 +106,25 @@ static struct gp_show_value clocks_of(const struct gp_trace_inquiry_input *input
 	return gp_v_if(len, gp_v_text(out));
 }
 
+/* What a reader calls it; the JSON has the name of the kind. */
+static struct gp_show_value kind_word(enum gp_trace_source_kind kind)
+{
+	const char *name = gp_trace_source_name(kind);
+
+	switch (kind) {
+	case GP_SOURCE_KFDLOG:
+		return gp_v_word(name, _("KFD kernel messages"));
+	case GP_SOURCE_SMI:
+		return gp_v_word(name, _("process list"));
+	case GP_SOURCE_DECISIONS:
+		return gp_v_word(name, _("gpreemptd log"));
+	case GP_SOURCE_CLOCKS:
+		return gp_v_word(name, _("clock readings"));
+	default:
+		return gp_v_text(name);
+	}
+}
+
 static void put_files(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	gp_doc_section(doc, "files", "Files");
@@ -124,7 +143,7 @@ static void put_files(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		bool trace = is_trace(input), gaps = trace || input->kind == GP_SOURCE_DECISIONS;
 
 		gp_doc_cell(doc, gp_v_text(input->name));
-		gp_doc_cell(doc, gp_v_text(gp_trace_source_name(input->kind)));
+		gp_doc_cell(doc, kind_word(input->kind));
 		gp_doc_cell(doc, clocks_of(input, clocks, sizeof(clocks)));
 		gp_doc_cell(doc, gp_v_count(input->events));
 		gp_doc_cell(doc, gp_v_count(input->damaged));

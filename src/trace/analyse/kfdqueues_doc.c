@@ -87,7 +87,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_kfd_queue *queu
 	gp_doc_column(doc, "pid", "PID");
 	gp_doc_column(doc, "kfd_id", "KFD ID");
 	gp_doc_column(doc, "type", "TYPE");
-	gp_doc_column(doc, "gpu_id", "GPU");
+	gp_doc_column(doc, "gpu_id", "GPU ID");
 	gp_doc_column(doc, "doorbell_offset_in_process", "DOORBELL OFFSET IN PROCESS");
 	gp_doc_column(doc, "doorbell_offset", "DOORBELL OFFSET IN BAR");
 	gp_doc_column(doc, "doorbell_id", "DOORBELL ID");

@@ -172,10 +172,10 @@ static int read_any(struct gp_trace_recording *r, int fd, const char *name, stru
 			       "output of 'gpreempt log --json')",
 			       name);
 	if (!r->kernel_ns)
-		return gp_fail(
-			diag, -EINVAL,
-			"%s: an AMD log has no kernel durations; give one with --kernel TIME",
-			name);
+		return gp_fail(diag, -EINVAL,
+			       "%s: an AMD log has no kernel durations; give a duration with "
+			       "--kernel TIME",
+			       name);
 	return gp_trace_amdlog_read(fd, &log, diag, gp_trace_recording_event, r, &stats);
 }
 

@@ -104,7 +104,8 @@ static void print_processes(const json_t *status)
 			stopped += json_is_true(json_object_get(queue, "suspended")) ||
 				   !number(queue, "percentage");
 		}
-		printf(_("process %llu: queues %llu, suspended %llu, runtime %s\n"),
+		printf(_("process %llu: queues %llu, suspended queues %llu, RUNTIME_ENABLE state: "
+			 "%s\n"),
 		       (unsigned long long)number(process, "pid"),
 		       (unsigned long long)number(process, "queue_count"),
 		       (unsigned long long)stopped, text(process, "runtime"));
@@ -136,7 +137,7 @@ int gp_vgpu_print_status(const json_t *status)
 	print_machine(status);
 	print_gpus(status);
 	print_processes(status);
-	printf("\n%s\n", _("Figures of the model and their sources:"));
+	printf("\n%s\n", _("Model parameters and their sources:"));
 	print_figures(status);
 	return 0;
 }
