@@ -17,10 +17,10 @@
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
  *   at most (P - p) * age_step_ns. Both count what the job was denied before: only a run of turn_ns
  *   makes up for it, and a shorter one for its part.
- * - Preemptions never take more than half of what higher jobs leave (`priority`, over the last
+ * - Preemptions take about half of what higher jobs leave at most (`priority`, over the last
  *   seconds). A job that lost more to operations than it ran is not preempted before it has made
- *   up for it (tally.c): over 5 s every job with work runs for at least half of the time in which
- *   no higher job has work or operations are under way. Exceptions: a pin, and an absent job.
+ *   up for it (tally.c). This is an average that forgets, not a bound for any 5 s. Exceptions:
+ *   a pin, and an absent job.
  *   Where stopping all jobs of a level costs more than a quarter of their time, they take turns
  *   instead of running side by side, if they complete as much that way (narrow.c); then each has
  *   its part of that time, and turn_ns after max_suspend or ageing becomes shorter with their
