@@ -59,12 +59,30 @@ static bool is_chosen(const struct gp_holder_member *member, u32 asked)
 	       (asked == GP_MECHANISM_AUTO || asked == member->ops->mechanism);
 }
 
+/* The member is freed after its STOP: jobs of it that wait for a look at the agents end before. */
+static void end_parked(struct gp_holder *holder, const struct gp_holder_member *member)
+{
+	struct gp_list *at, *next;
+
+	gp_list_for_each_safe(at, next, &holder->parked)
+	{
+		struct gp_holder_job *job = gp_container(at, struct gp_holder_job, link);
+
+		if (job->member != member)
+			continue;
+		gp_list_remove(at);
+		gp_holder_job_end(job, -ESRCH);
+	}
+}
+
 void gp_holder_job_route(struct gp_holder_job *job)
 {
 	struct gp_holder_member *member = job->member;
 	struct gp_holder *holder = member->holder;
 	int error = 0;
 
+	if (job->kind == GP_JOB_STOP)
+		end_parked(holder, member);
 	if (!member->direct && may_have_agent(job)) {
 		if (gp_holder_direct_bind(member)) {
 			/* Now, so that whoever opens it next finds it. */

@@ -352,6 +352,36 @@ static void an_agent_that_takes_no_connection_holds_nobody_up(void **state)
 	client_close(client);
 }
 
+/* What waits for a look at the agents ends with its process: nothing points to freed memory. */
+static void a_client_that_leaves_while_an_agent_is_waited_for(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct gp_proto_msg_open body = {0};
+	int full[8], count = 0, fd, listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	char name[32];
+
+	(void)state;
+	snprintf(name, sizeof(name), "agents/%d-0.sock", getpid());
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory, name);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	while ((fd = gp_proto_directory_try_connect(name)) >= 0 && count < 8)
+		full[count++] = fd;
+	assert_int_equal(fd, -EAGAIN);
+	tell(client, GP_MSG_OPEN, &body, sizeof(body), pidfd);
+	UNTIL(&scene, !gp_list_empty(&scene.holder.parked));
+	client_close(client);
+	UNTIL(&scene, !scene.holder.member_count);
+	assert_true(gp_list_empty(&scene.holder.parked));
+	unlink(address.sun_path);
+	while (count)
+		close(full[--count]);
+	close(listener);
+	close(pidfd);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, agent_scene_open, agent_scene_close)
@@ -369,6 +399,7 @@ int main(void)
 		T(rubbish_in_the_directory_is_ignored),
 		T(a_link_to_an_agent_is_no_agent),
 		T(an_agent_that_takes_no_connection_holds_nobody_up),
+		T(a_client_that_leaves_while_an_agent_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
