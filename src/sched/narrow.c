@@ -11,7 +11,7 @@
  * The core cannot see which they are, so the work that they complete decides: it is counted side by
  * side for a second, then in turns. If it is less than three quarters in turns, the device is wide
  * again, and stays so for some time, twice as long each time. Jobs that never drain are taken to
- * fill the device. It is wide also wide again when nothing was preempted for a second.
+ * fill the device. It is wide again as well when nothing was preempted for a second.
  */
 #include "sched/state.h"
 

@@ -97,6 +97,28 @@ static int say_resume(const struct words *w, char *out, size_t size)
 	}
 }
 
+static int say_deadline(const struct words *w, char *out, size_t size)
+{
+	const struct gp_sched_reason *r = w->r;
+
+	switch (r->why) {
+	case GP_SCHED_WHY_REFUSED:
+		return snprintf(out, size,
+				_("the deadline of %s is rejected: the job needs %u.%u %% of the "
+				  "device, but %u.%u %% is already reserved (limit %u.%u %%)"),
+				w->job, r->needs_ppm / 10000, r->needs_ppm / 1000 % 10,
+				r->used_ppm / 10000, r->used_ppm / 1000 % 10, r->limit_ppm / 10000,
+				r->limit_ppm / 1000 % 10);
+	case GP_SCHED_WHY_OVERRUN:
+		return snprintf(out, size,
+				_("%s exceeds its budget of %s: its deadline is postponed"), w->job,
+				w->limit.text);
+	default:
+		return snprintf(out, size, _("%s finished %s after its deadline"), w->job,
+				w->waited.text);
+	}
+}
+
 static int say_note(const struct words *w, char *out, size_t size)
 {
 	const struct gp_sched_reason *r = w->r;
@@ -124,19 +146,9 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s is running again: the lease of its suspension expired"),
 				w->job);
 	case GP_SCHED_WHY_REFUSED:
-		return snprintf(out, size,
-				_("the deadline of %s is rejected: the job needs %u.%u %% of the "
-				  "device, but %u.%u %% is already reserved (limit %u.%u %%)"),
-				w->job, r->needs_ppm / 10000, r->needs_ppm / 1000 % 10,
-				r->used_ppm / 10000, r->used_ppm / 1000 % 10, r->limit_ppm / 10000,
-				r->limit_ppm / 1000 % 10);
 	case GP_SCHED_WHY_OVERRUN:
-		return snprintf(out, size,
-				_("%s exceeds its budget of %s: its deadline is postponed"), w->job,
-				w->limit.text);
 	case GP_SCHED_WHY_MISSED:
-		return snprintf(out, size, _("%s finished %s after its deadline"), w->job,
-				w->waited.text);
+		return say_deadline(w, out, size);
 	case GP_SCHED_WHY_HINT_MISSED:
 		return snprintf(out, size, _("the work that %s announced did not arrive"), w->job);
 	case GP_SCHED_WHY_LINGER:

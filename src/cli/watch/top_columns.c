@@ -161,6 +161,18 @@ static struct gp_show_value slice_value(struct gp_cli_row *row, const struct gp_
 	}
 }
 
+static void put_latency(struct gp_cli_row *row, const struct gp_proto_msg_job *job, bool daemon)
+{
+	gp_cli_put(row, "latency_of", NULL, 0,
+		   gp_v_if(daemon && job->latency_count,
+			   gp_v_text(job->latency_of ? "requests" : "bursts")));
+	gp_cli_put(row, "latency_count", NULL, 0, gp_v_if(daemon, gp_v_count(job->latency_count)));
+	gp_cli_put(row, "latency_p50_ns", NULL, 0,
+		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p50_ns)));
+	gp_cli_put(row, "latency_p99_ns", NULL, 0,
+		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p99_ns)));
+}
+
 void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 			const struct gp_proto_msg_job *job)
 {
@@ -206,14 +218,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "waited_ns", "WAITED", RIGHT_AT(7, 8),
 		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
 	gp_cli_put(row, "suspends", "SUSPENDS", RIGHT_AT(10, 6), gp_v_count(job->suspends));
-	gp_cli_put(row, "latency_of", NULL, 0,
-		   gp_v_if(daemon && job->latency_count,
-			   gp_v_text(job->latency_of ? "requests" : "bursts")));
-	gp_cli_put(row, "latency_count", NULL, 0, gp_v_if(daemon, gp_v_count(job->latency_count)));
-	gp_cli_put(row, "latency_p50_ns", NULL, 0,
-		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p50_ns)));
-	gp_cli_put(row, "latency_p99_ns", NULL, 0,
-		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p99_ns)));
+	put_latency(row, job, daemon);
 	gp_cli_put(row, "preempted", NULL, 0, gp_v_if(daemon, gp_v_count(job->preempted)));
 	gp_cli_put(row, "declined", NULL, 0, gp_v_count(job->declined));
 	gp_cli_put(row, "failures", NULL, 0, gp_v_count(job->failures));

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What leaves the daemon: the record of decisions, accounts of jobs, metrics, and the socket on
+ * which commands ask. And what other users may cost it there. Part of daemon.h, which has the
+ * types.
+ */
+#ifndef GP_DAEMON_ANSWERS_H
+#define GP_DAEMON_ANSWERS_H
+
+#include "daemon/daemon.h"
+
+/* ---- report.c ---- */
+
+void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action);
+void gp_daemon_report_done(struct gp_daemon *daemon, const struct gp_daemon_operation *operation);
+/* The process's time slice was set and read back, or could not be. */
+void gp_daemon_report_slice(struct gp_daemon *daemon, const struct gp_daemon_client *client);
+/* The queue's work has changed. */
+void gp_daemon_report_work(struct gp_daemon *daemon, const struct gp_daemon_client *client,
+			   const struct gp_daemon_client_queue *queue, u64 at_ns);
+void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			  enum gp_proto_decision_kind kind);
+void gp_daemon_report_stand(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_kind kind,
+			    const struct gp_daemon_worth *worth);
+void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemon_status *out);
+void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			       struct gp_proto_msg_job *out);
+void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 device,
+				  struct gp_proto_msg_device *out);
+void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats *out);
+/* Whether a line concerns a process, or the job it is in. */
+bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line,
+			       u32 pid);
+
+/* ---- account.c: jobs with their identity, current ones and those that ended ---- */
+
+/* A process belongs to the job now. */
+void gp_daemon_account_process(struct gp_daemon_job *job, u32 pid);
+/* A request began or ended. */
+void gp_daemon_account_request(struct gp_daemon_client *client,
+			       const struct gp_proto_msg_request *request);
+/* The job's place in the message: percentiles of its latency. */
+void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
+/* The job is about to end: its totals are kept. */
+void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job *job);
+/* Current jobs, then ended ones, latest first. Fills up to GP_DAEMON_ACCOUNTS; how many there are
+ * in all. */
+u32 gp_daemon_account_list(struct gp_daemon *daemon, u64 skip, u32 pid,
+			   struct gp_proto_msg_accounts *out);
+
+/* ---- metrics.c ---- */
+
+/* On or off, and on which port, as the configuration says. */
+void gp_daemon_metrics_configure(struct gp_daemon *daemon);
+/* Port 0: a free one, see metrics.port. */
+int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port);
+void gp_daemon_metrics_stop(struct gp_daemon *daemon);
+/* ---- metrics_text.c ---- */
+struct gp_buf;
+void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
+/* A label's value, as it stands between quotation marks. */
+void gp_daemon_metrics_escape(struct gp_buf *out, const char *value);
+
+/* ---- tidy.c: what users leave in agents/ ---- */
+
+void gp_daemon_tidy_init(struct gp_daemon *daemon);
+/* Before the daemon makes any file: all of it. */
+void gp_daemon_tidy_first(struct gp_daemon *daemon);
+/* Removes files that are not sockets of agents; true: there are more. Needs agents_path. */
+bool gp_daemon_tidy(struct gp_daemon *daemon);
+/* A file came: looks in a moment, however many come. */
+void gp_daemon_tidy_soon(struct gp_daemon *daemon);
+
+/* ---- questions.c: how much of the daemon's time a user's questions take ---- */
+
+void gp_daemon_questions_init(struct gp_daemon *daemon);
+/* Processor time of this thread. */
+u64 gp_daemon_question_clock(void);
+/* An answer to this user took so long; its peers may have to wait from now on. */
+void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns);
+bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid);
+/* Whether a message about a program of this user may go to the log: ten, then one every 10 s. */
+bool gp_daemon_user_may_log(struct gp_daemon *daemon, uid_t uid);
+
+/* ---- service.c ---- */
+
+/* First: what gp_daemon_service_stop() needs. */
+void gp_daemon_service_init(struct gp_daemon *daemon);
+int gp_daemon_service_start(struct gp_daemon *daemon);
+void gp_daemon_service_stop(struct gp_daemon *daemon);
+void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);
+/* ---- answer.c: one request; 0, or -errno to end the connection ---- */
+int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_message *message);
+
+#endif
