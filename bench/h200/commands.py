@@ -30,8 +30,8 @@ def ask(product, said, *arguments):
 
 def look(product, said, check, trainer, server, plain):
     text = ask(product, said, "doctor").stdout
-    check.that("doctor: nv-timeslice and nv-suspend can work here", all(
-        any(line.split()[:3] == [name, "can", "work"] for line in text.splitlines()) for name in ("nv-timeslice", "nv-suspend")),
+    check.that("doctor: nv-timeslice and nv-suspend are usable", all(
+        any(line.split()[:2] == [name, "usable"] for line in text.splitlines()) for name in ("nv-timeslice", "nv-suspend")),
         text)
     text = ask(product, said, "ps").stdout
     rows = [line.split() for line in text.splitlines()]
@@ -65,7 +65,7 @@ def act(product, said, check, trainer, plain, page):
         text = ask(product, said, "status", trainer).stdout
         check.that("status: suspended", "suspended" in text, text)
         text = ask(product, said, "top", "--once").stdout
-        check.that("top: stopped", "stopped" in text, text)
+        check.that("top: suspended by hand", "by hand" in text, text)
         text = ask(product, said, "why", trainer).stdout
         check.that("why: suspended, and by which process", "suspended by" in text, text)
         check.that("resume", ask(product, said, "resume", trainer).returncode == 0)

@@ -119,7 +119,7 @@ class Control:
 
     def must(self, text):
         answer = self.say(text)
-        if answer["error"]:
+        if answer["error"] < 0:  # a share answers with the slice
             raise RuntimeError(f"nvctl: {text}: {os.strerror(-answer['error'])}")
         return answer
 

@@ -22,7 +22,7 @@ def act(control, worker, state, now, rng, counts):
     kind = word.split()[0]
     counts.setdefault(kind, {"n": 0, "failed": 0, "us": []})
     counts[kind]["n"] += 1
-    counts[kind]["failed"] += answer["error"] != 0
+    counts[kind]["failed"] += answer["error"] < 0
     counts[kind]["us"].append(answer["total_ns"] / 1e3)
     if kind == "suspend" and not state["since"]:
         state["since"], state["part"] = now, rng.random()

@@ -122,7 +122,7 @@ class Everybody(rig.Daemon):
         gpus = len(self.json("top")["devices"])
         liars = [self.liar(gpu) for gpu in (self.json("top")["devices"][0]["gpu_id"], 4711)]
         for pid in liars:
-            self.until(lambda pid=pid: "they are ignored" in self.gpreempt("why", str(pid)).stdout, "the liar is believed")
+            self.until(lambda pid=pid: "gpreemptd ignores them" in self.gpreempt("why", str(pid)).stdout, "the liar is believed")
         job = self.jobs()["offline_trainer"]
         self.assertEqual((job["suspends"], job["held"]), (0, False))
         self.assertEqual(len(self.json("top")["devices"]), gpus)
