@@ -139,7 +139,7 @@ int gp_count_parse(const char *text, u64 min, u64 max, u64 *count, char error[GP
 	if (gp_argument_u64(text, count) && *count >= min && *count <= max)
 		return 0;
 	if (error && max == UINT64_MAX)
-		snprintf(error, GP_UNITS_ERROR, _("'%s' is not a whole number (at least %llu)"),
+		snprintf(error, GP_UNITS_ERROR, _("'%s' is not a whole number of at least %llu"),
 			 text, (unsigned long long)min);
 	else if (error)
 		snprintf(error, GP_UNITS_ERROR, _("'%s' is not a whole number from %llu to %llu"),

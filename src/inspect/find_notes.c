@@ -172,5 +172,6 @@ void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options
 			options->pid);
 	else if (unnamed)
 		gp_diag(diag, GP_WARNING,
-			"some log lines have no pid; their queues are omitted (--all shows them)");
+			"some log lines have no pid; their queues are omitted "
+			"('gpreempt find --all' shows them)");
 }

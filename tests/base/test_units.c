@@ -79,7 +79,7 @@ static void values_out_of_range_name_the_range(void **state)
 	assert_int_equal(gp_count_parse("9", 1, 8, &value, error), -EINVAL);
 	assert_string_equal(error, "'9' is not a whole number from 1 to 8");
 	assert_int_equal(gp_count_parse("x", 1, UINT64_MAX, &value, error), -EINVAL);
-	assert_string_equal(error, "'x' is not a whole number (at least 1)");
+	assert_string_equal(error, "'x' is not a whole number of at least 1");
 }
 
 static void sizes_need_a_unit(void **state)

@@ -248,9 +248,9 @@ static const struct gp_option options[] = {
 	 N_("form one job with all programs of this group, which are\n"
 	    "suspended and resumed together")},
 	{OPTION_WEIGHT, "weight", GP_REQUIRED_ARGUMENT, "W", GP_COMPLETE_NONE,
-	 N_("share of the GPU relative to other jobs, for the policies\n"
-	    "fair and quantum, 1 to 100 (default 1, which equals 100 in\n"
-	    "a rule)")},
+	 N_("share of the GPU relative to other jobs, 1 to 100\n"
+	    "(default 1), for the policies fair and quantum; W is\n"
+	    "weight = W x 100 in a [rule] of the configuration")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("maximum time for a request (5ms, 500us, 1s)")},
 	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,

@@ -211,8 +211,9 @@ static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print every entry of the record as JSON, one object per line")},
 	{OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("write a trace for ui.perfetto.dev with a track per job and\n"
-	    "per queue (- is standard output; with --follow, until ^C)")},
+	 N_("write a trace to FILE ('-': standard output) for\n"
+	    "ui.perfetto.dev, with a track per job and per queue; with\n"
+	    "--follow, record until Ctrl-C")},
 	{0},
 };
 

@@ -124,7 +124,8 @@ static void say(const struct settings *settings)
 	if (r->input_count > 1)
 		fprintf(stderr, "; %s",
 			r->together ? _("recorded at the same time and replayed with that timing")
-				    : _("recorded at different times and started together"));
+				    : _("recorded at different times; the replay starts them "
+					"together"));
 	if (r->guessed)
 		fprintf(stderr,
 			ngettext("; %llu kernel has the duration given by --kernel",

@@ -158,18 +158,18 @@ const struct gp_command gp_cli_top = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show GPUs and jobs as gpreemptd schedules them"),
-	.description =
-		N_("Lists each GPU with its policy and jobs, and each job with class, priority, "
-		   "state,\n"
-		   "busy queues, the time its work waited, ran and was held, and how often it was "
-		   "held.\n"
-		   "On a terminal it runs full-screen, with keys (j/k select, o order, / filter,\n"
-		   "n renice, s suspend, c resume, q quit); --once prints the tables and exits.\n"
-		   "\n"
-		   "If gpreemptd is not running and the driver has a built-in scheduler (gpreempt\n"
-		   "doctor: kfd-patched), it shows that scheduler, with the logical priority and "
-		   "state\n"
-		   "of each queue; --driver selects it. The first line names the source."),
+	.description = N_(
+		"Lists each GPU with its policy and jobs, and each job with class, priority, "
+		"state,\n"
+		"busy queues, the time its work waited, ran and was held, and how often it was "
+		"held.\n"
+		"On a terminal it runs full-screen, with keys (j/k select, o sort, / filter,\n"
+		"n renice, s suspend, c resume, q quit); --once prints the tables and exits.\n"
+		"\n"
+		"If gpreemptd is not running and the driver has a built-in scheduler ('gpreempt\n"
+		"doctor' lists it as kfd-patched), top shows that scheduler, with the logical\n"
+		"priority and state of each queue. --driver always shows it. The first line of\n"
+		"the output names the source."),
 	.options = options,
 	.examples = "  gpreempt top\n"
 		    "  gpreempt top --once --sort held --filter train\n"

@@ -292,7 +292,8 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	count_answer(q, doc, "suspends",
 		     _("suspensions through the debug interface (suspend_queues)"), GP_MATCH_NAME,
 		     "suspend_queues");
-	time_answer(q, doc, "suspend_ns", _("time per suspension, mean"), "suspend_queues");
+	time_answer(q, doc, "suspend_ns", _("time to suspend, mean (suspend_queues)"),
+		    "suspend_queues");
 	count_answer(q, doc, "evictions",
 		     _("evictions of a process by the driver (evict_process_queues)"),
 		     GP_MATCH_START, "evict_process_queues");

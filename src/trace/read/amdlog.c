@@ -313,12 +313,13 @@ static int judge(const struct reader *reader)
 		return 0;
 	if (stats->binary)
 		return gp_fail(reader->diag, -EINVAL,
-			       "%s, line %llu: not a text log (NUL bytes, and no AMD_LOG_LEVEL "
-			       "line so far)",
+			       "%s, line %llu: not a text log (NUL bytes, and no line of an "
+			       "AMD_LOG_LEVEL log before it)",
 			       name, (unsigned long long)reader->parser.first_null);
 	return gp_fail(reader->diag, -EINVAL,
-		       "%s, lines 1 to %llu: no AMD_LOG_LEVEL line. Run the program with "
-		       "AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later) and save its standard error",
+		       "%s: not an AMD_LOG_LEVEL log (lines read: %llu, none recognized). Run the "
+		       "program with AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later) and save its "
+		       "standard error",
 		       name, (unsigned long long)stats->lines);
 }
 

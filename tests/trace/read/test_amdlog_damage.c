@@ -312,7 +312,7 @@ static void input_that_is_no_log_is_refused(void **state)
 	(void)state;
 	assert_refused("", 0, "AMD_LOG_LEVEL=4");
 	assert_refused("x", 1, "AMD_LOG_LEVEL=4");
-	assert_refused("hello\nworld\n", 12, "lines 1 to 2");
+	assert_refused("hello\nworld\n", 12, "lines read: 2");
 	assert_refused("\x7f"
 		       "ELF\n\0\0\0\n",
 		       9, "line 2: not a text log (NUL bytes");
