@@ -35,6 +35,8 @@ static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
 {
 	if (gp_sched_turns_has(s, m))
 		return !gp_sched_turns_has(s, best) || m->turn > best->turn;
+	if (gp_sched_turns_has(s, best)) /* they come last, whatever their priority */
+		return false;
 	if (gp_sched_member_priority(s, best) != gp_sched_member_priority(s, m))
 		return gp_sched_member_priority(s, best) > gp_sched_member_priority(s, m);
 	return m->over && !best->over;
@@ -49,6 +51,8 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 	/* Those in turns do not age: they wait for their turn, or for others up to max_suspend. */
 	if (gp_sched_turns_has(s, m))
 		return gp_sched_turns_has(s, best) && m->turn < best->turn ? 0 : GP_SCHED_NEVER;
+	if (gp_sched_turns_has(s, best))
+		return 0;
 	if (own == theirs)
 		return m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow && !best->over
 			       ? GP_SCHED_NEVER

@@ -37,7 +37,8 @@ static u64 prepare(struct gp_sim_oracle_request *requests, size_t count, u64 *do
 {
 	u64 end = 0, due = 0, work = 0;
 
-	qsort(requests, count, sizeof(*requests), by_arrival);
+	if (count)
+		qsort(requests, count, sizeof(*requests), by_arrival);
 	for (size_t i = 0; i < count; i++) {
 		end = GP_MAX(end, requests[i].arrived_ns) + requests[i].work_ns;
 		due = GP_MAX(due, GP_MAX(end, requests[i].due_ns));

@@ -193,11 +193,12 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 	return EXIT_CANNOT_RUN;
 }
 
-/* The agent makes its socket when the program creates its first queue, and cannot print. */
+/* The agent makes its socket when the program creates its first queue, and cannot print. A
+ * directory that does not exist yet is made then: most programs have no queue. */
 static void warn_without_room(struct gp_diag *diag)
 {
 	char directory[PATH_MAX - 32], path[PATH_MAX];
-	int fd, error = gp_proto_directory_agents(directory, sizeof(directory), false);
+	int fd, error = gp_proto_directory_path(directory, sizeof(directory), "agents", 0);
 
 	if (!error) {
 		snprintf(path, sizeof(path), "%s/.room-%d", directory, getpid());
