@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Which processes the NVIDIA back end takes, and what it says of the others. */
+#include <errno.h>
 #include "rig.h"
 
 #include <sys/socket.h>
@@ -227,6 +228,10 @@ static void users_of_the_devices_are_described(void **state)
 	gp_gpu_process_list_free(&list);
 	assert_int_equal(gp_nvrm_ops.describe(&tree.root, &sink.diag, 42, &list), 0);
 	assert_int_equal(list.count, 0);
+	/* The driver lists no queues: a process may have one where it has the GPU open. */
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 41, GP_GPU_NVIDIA + 3, 1), 1);
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 41, GP_GPU_NVIDIA + 1, 1), -EOPNOTSUPP);
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 43, GP_GPU_NVIDIA + 3, 1), -EOPNOTSUPP);
 	tree_remove(&tree);
 }
 
