@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ioctls of a DRM render node that user space sends to amdgpu before it computes: the few of
- * DRM itself and AMDGPU_INFO. Structures are those of include/uapi/drm/{drm,amdgpu_drm}.h (Linux
- * 6.12), as far as they are answered here; sizes are asserted.
+ * DRM itself, AMDGPU_INFO and buffers. Structures are those of include/uapi/drm/{drm,amdgpu_drm}.h
+ * (Linux 6.12), as far as they are answered here; sizes are asserted.
  */
 #ifndef GP_ABI_DRM_H
 #define GP_ABI_DRM_H
@@ -10,14 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GP_DRM_MAJOR         226 /* Documentation/admin-guide/devices.txt */
-#define GP_DRM_FIRST_RENDER  128
+#define GP_DRM_MAJOR              226 /* Documentation/admin-guide/devices.txt */
+#define GP_DRM_FIRST_RENDER       128
 
-#define GP_DRM_NR_VERSION    0x00
-#define GP_DRM_NR_GET_UNIQUE 0x01
-#define GP_DRM_NR_GET_CLIENT 0x05
-#define GP_DRM_NR_GET_CAP    0x0c
-#define GP_DRM_NR_INFO       0x45 /* DRM_COMMAND_BASE + DRM_AMDGPU_INFO */
+#define GP_DRM_NR_VERSION         0x00
+#define GP_DRM_NR_GET_UNIQUE      0x01
+#define GP_DRM_NR_GET_CLIENT      0x05
+#define GP_DRM_NR_GET_CAP         0x0c
+#define GP_DRM_NR_GEM_CLOSE       0x09
+#define GP_DRM_NR_PRIME_TO_FD     0x2d
+#define GP_DRM_NR_PRIME_TO_HANDLE 0x2e
+/* DRM_COMMAND_BASE, 0x40, and the number of amdgpu */
+#define GP_DRM_NR_GEM_CREATE    0x40
+#define GP_DRM_NR_GEM_MMAP      0x41
+#define GP_DRM_NR_INFO          0x45
+#define GP_DRM_NR_GEM_METADATA  0x46
+#define GP_DRM_NR_GEM_WAIT_IDLE 0x47
+#define GP_DRM_NR_GEM_VA        0x48
+#define GP_DRM_NR_GEM_OP        0x50
 
 /* Which amdgpu speaks: Linux 6.12. */
 #define GP_DRM_AMDGPU_MAJOR 3
@@ -118,5 +128,180 @@ struct gp_amdgpu_memory_info {
 struct gp_amdgpu_vram_gtt {
 	uint64_t vram_size, vram_cpu_accessible_size, gtt_size;
 };
+
+/* ---- buffers ---- */
+
+struct gp_drm_gem_close {
+	uint32_t handle, pad;
+};
+
+#define GP_DRM_CLOEXEC 02000000 /* O_CLOEXEC, O_RDWR */
+#define GP_DRM_RDWR    02
+
+struct gp_drm_prime_handle {
+	uint32_t handle, flags;
+	int32_t fd;
+};
+_Static_assert(sizeof(struct gp_drm_prime_handle) == 12, "drm_prime_handle");
+
+#define GP_AMDGPU_DOMAIN_CPU          0x1
+#define GP_AMDGPU_DOMAIN_GTT          0x2
+#define GP_AMDGPU_DOMAIN_VRAM         0x4
+#define GP_AMDGPU_CPU_ACCESS_REQUIRED 0x1
+
+struct gp_amdgpu_gem_create_in {
+	uint64_t bo_size, alignment, domains, domain_flags;
+};
+
+union gp_amdgpu_gem_create {
+	struct gp_amdgpu_gem_create_in in;
+	struct {
+		uint32_t handle, pad;
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_gem_create) == 32, "drm_amdgpu_gem_create");
+
+union gp_amdgpu_gem_mmap {
+	struct {
+		uint32_t handle, pad;
+	} in;
+	struct {
+		uint64_t offset; /* for mmap() on the node */
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_gem_mmap) == 8, "drm_amdgpu_gem_mmap");
+
+#define GP_AMDGPU_METADATA_SET 1
+#define GP_AMDGPU_METADATA_GET 2
+
+struct gp_amdgpu_gem_metadata {
+	uint32_t handle, op;
+	uint64_t flags, tiling;
+	uint32_t bytes, words[64];
+};
+_Static_assert(sizeof(struct gp_amdgpu_gem_metadata) == 288, "drm_amdgpu_gem_metadata");
+
+union gp_amdgpu_gem_wait_idle {
+	struct {
+		uint32_t handle, flags;
+		uint64_t timeout;
+	} in;
+	struct {
+		uint32_t status, domain; /* 0: idle */
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_gem_wait_idle) == 16, "drm_amdgpu_gem_wait_idle");
+
+enum gp_amdgpu_va_operation {
+	GP_AMDGPU_VA_MAP = 1,
+	GP_AMDGPU_VA_UNMAP = 2,
+	GP_AMDGPU_VA_CLEAR = 3,
+	GP_AMDGPU_VA_REPLACE = 4,
+};
+
+#define GP_AMDGPU_VM_DELAY   (1u << 0)
+#define GP_AMDGPU_VM_READ    (1u << 1)
+#define GP_AMDGPU_VM_WRITE   (1u << 2)
+#define GP_AMDGPU_VM_EXECUTE (1u << 3)
+#define GP_AMDGPU_VM_PRT     (1u << 4)
+#define GP_AMDGPU_VM_MTYPE   (0xfu << 5)
+#define GP_AMDGPU_VM_NOALLOC (1u << 9)
+
+struct gp_amdgpu_gem_va {
+	uint32_t handle, pad, operation, flags;
+	uint64_t va, offset, size;
+};
+_Static_assert(sizeof(struct gp_amdgpu_gem_va) == 40, "drm_amdgpu_gem_va");
+
+#define GP_AMDGPU_GEM_OP_GET_CREATE_INFO 0
+
+struct gp_amdgpu_gem_op {
+	uint32_t handle, op;
+	uint64_t value;
+};
+_Static_assert(sizeof(struct gp_amdgpu_gem_op) == 16, "drm_amdgpu_gem_op");
+
+/* ---- command submission ---- */
+
+#define GP_DRM_NR_CTX     0x42
+#define GP_DRM_NR_BO_LIST 0x43
+#define GP_DRM_NR_CS      0x44
+#define GP_DRM_NR_WAIT_CS 0x49
+
+enum gp_amdgpu_ctx_operation {
+	GP_AMDGPU_CTX_ALLOC = 1,
+	GP_AMDGPU_CTX_FREE = 2,
+	GP_AMDGPU_CTX_QUERY = 3,
+	GP_AMDGPU_CTX_QUERY2 = 4,
+};
+
+union gp_amdgpu_ctx {
+	struct {
+		uint32_t operation, flags, id;
+		int32_t priority;
+	} in;
+	struct {
+		uint32_t id, pad;
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_ctx) == 16, "drm_amdgpu_ctx");
+
+enum gp_amdgpu_bo_list_operation {
+	GP_AMDGPU_BO_LIST_CREATE,
+	GP_AMDGPU_BO_LIST_DESTROY,
+	GP_AMDGPU_BO_LIST_UPDATE,
+};
+
+union gp_amdgpu_bo_list {
+	struct {
+		uint32_t operation, handle, count, entry_size;
+		uint64_t entries;
+	} in;
+	struct {
+		uint32_t handle, pad;
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_bo_list) == 24, "drm_amdgpu_bo_list");
+
+enum gp_amdgpu_chunk {
+	GP_AMDGPU_CHUNK_IB = 1,
+	GP_AMDGPU_CHUNK_FENCE = 2,
+	GP_AMDGPU_CHUNK_DEPENDENCIES = 3,
+	GP_AMDGPU_CHUNK_BO_HANDLES = 6,
+};
+
+struct gp_amdgpu_cs_chunk {
+	uint32_t id, words;
+	uint64_t data;
+};
+
+struct gp_amdgpu_cs_ib {
+	uint32_t pad, flags;
+	uint64_t va;
+	uint32_t bytes, ip_type, ip_instance, ring;
+};
+_Static_assert(sizeof(struct gp_amdgpu_cs_ib) == 32, "drm_amdgpu_cs_chunk_ib");
+
+union gp_amdgpu_cs {
+	struct {
+		uint32_t context, list, chunk_count, flags;
+		uint64_t chunks; /* of pointers */
+	} in;
+	struct {
+		uint64_t handle;
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_cs) == 24, "drm_amdgpu_cs");
+
+union gp_amdgpu_wait_cs {
+	struct {
+		uint64_t handle, timeout;
+		uint32_t ip_type, ip_instance, ring, context;
+	} in;
+	struct {
+		uint64_t status; /* 0: complete */
+	} out;
+};
+_Static_assert(sizeof(union gp_amdgpu_wait_cs) == 32, "drm_amdgpu_wait_cs");
 
 #endif

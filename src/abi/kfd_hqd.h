@@ -4,11 +4,11 @@
  * descriptor holds (debugfs mqds): names, positions and bit fields. gpu/kfd decodes with it and
  * inspect/ prints registers from it.
  *
- * Sources: Linux 6.1 and 6.12, drivers/gpu/drm/amd: amdgpu_amdkfd_gfx_v9.c and _v10.c (hqd_dump,
- * hqd_sdma_dump), include/v9_structs.h and v10_structs.h (v9_mqd from dword 128, v9_sdma_mqd),
- * asic_reg/gc/gc_9_0_{offset,sh_mask}.h and gc_10_1_0_offset.h, amdkfd/kfd_mqd_manager_v9.c and
- * cik_regs.h (QUANTUM_SCALE_1MS). Positions were checked on dumps of an MI308X (gfx942) and of the
- * 6.12 driver on gfx90a.
+ * Sources: Linux 6.1 and 6.12, drivers/gpu/drm/amd: amdgpu_amdkfd_gfx_v9.c to _v12.c (hqd_dump,
+ * hqd_sdma_dump), include/v9_structs.h to v12_structs.h (compute from dword 128, SDMA),
+ * asic_reg/gc/gc_9_0_{offset,sh_mask}.h and gc_1{0_1,1_0,2_0}_0_offset.h,
+ * amdkfd/kfd_mqd_manager_v9.c and cik_regs.h (QUANTUM_SCALE_1MS). Positions were checked on dumps
+ * of an MI308X (gfx942) and of the 6.12 driver on gfx90a.
  */
 #ifndef GP_ABI_KFD_HQD_H
 #define GP_ABI_KFD_HQD_H
@@ -16,7 +16,7 @@
 #include "abi/bits.h"
 
 /*
- * Compute (CP) block: 56 consecutive registers, the same order on gfx9 and gfx10, and the same
+ * Compute (CP) block: 56 consecutive registers, the same order on gfx9 to gfx12, and the same
  * order again in a descriptor from dword 128 on. X(index, name).
  */
 #define GP_HQD_WORDS              56
@@ -96,7 +96,7 @@ enum { GP_HQD_REGISTERS(GP_HQD_INDEX) };
  */
 #define GP_SDMA_WORDS_MIN  42
 #define GP_SDMA_WORDS_MAX  44
-#define GP_SDMA_MQD_WORDS  128
+#define GP_SDMA_MQD_WORDS  128 /* gfx10: 130 */
 #define GP_SDMA_MQD_ENGINE 126 /* driver's own use of two reserved words */
 #define GP_SDMA_MQD_QUEUE  127
 
@@ -152,6 +152,111 @@ enum { GP_SDMA_REGISTERS(GP_SDMA_INDEX) };
 
 /* The four ranges: index of the first register, and its distance in bytes from RB_CNTL. */
 #define GP_SDMA_RANGES(X) X(0, 0x00) X(19, 0xa0) X(25, 0xbc) X(32, 0x100)
+
+/* gfx11: 43 registers in five ranges. */
+#define GP_SDMA11_REGISTERS(X)      \
+	X(0, RB_CNTL)               \
+	X(1, RB_BASE)               \
+	X(2, RB_BASE_HI)            \
+	X(3, RB_RPTR)               \
+	X(4, RB_RPTR_HI)            \
+	X(5, RB_WPTR)               \
+	X(6, RB_WPTR_HI)            \
+	X(7, RB_RPTR_ADDR_HI)       \
+	X(8, RB_RPTR_ADDR_LO)       \
+	X(9, IB_CNTL)               \
+	X(10, IB_RPTR)              \
+	X(11, IB_OFFSET)            \
+	X(12, IB_BASE_LO)           \
+	X(13, IB_BASE_HI)           \
+	X(14, IB_SIZE)              \
+	X(15, SKIP_CNTL)            \
+	X(16, CONTEXT_STATUS)       \
+	X(17, DOORBELL)             \
+	X(18, DOORBELL_LOG)         \
+	X(19, DOORBELL_OFFSET)      \
+	X(20, CSA_ADDR_LO)          \
+	X(21, CSA_ADDR_HI)          \
+	X(22, SCHEDULE_CNTL)        \
+	X(23, IB_SUB_REMAIN)        \
+	X(24, PREEMPT)              \
+	X(25, DUMMY_REG)            \
+	X(26, RB_WPTR_POLL_ADDR_HI) \
+	X(27, RB_WPTR_POLL_ADDR_LO) \
+	X(28, RB_AQL_CNTL)          \
+	X(29, MINOR_PTR_UPDATE)     \
+	X(30, RB_PREEMPT)           \
+	X(31, MIDCMD_DATA0)         \
+	X(32, MIDCMD_DATA1)         \
+	X(33, MIDCMD_DATA2)         \
+	X(34, MIDCMD_DATA3)         \
+	X(35, MIDCMD_DATA4)         \
+	X(36, MIDCMD_DATA5)         \
+	X(37, MIDCMD_DATA6)         \
+	X(38, MIDCMD_DATA7)         \
+	X(39, MIDCMD_DATA8)         \
+	X(40, MIDCMD_DATA9)         \
+	X(41, MIDCMD_DATA10)        \
+	X(42, MIDCMD_CNTL)
+
+/* gfx12: 49 registers without a gap. */
+#define GP_SDMA12_REGISTERS(X)       \
+	X(0, RB_CNTL)                \
+	X(1, RB_BASE)                \
+	X(2, RB_BASE_HI)             \
+	X(3, RB_RPTR)                \
+	X(4, RB_RPTR_HI)             \
+	X(5, RB_WPTR)                \
+	X(6, RB_WPTR_HI)             \
+	X(7, RB_RPTR_ADDR_LO)        \
+	X(8, RB_RPTR_ADDR_HI)        \
+	X(9, IB_CNTL)                \
+	X(10, IB_RPTR)               \
+	X(11, IB_OFFSET)             \
+	X(12, IB_BASE_LO)            \
+	X(13, IB_BASE_HI)            \
+	X(14, IB_SIZE)               \
+	X(15, DOORBELL)              \
+	X(16, DOORBELL_LOG)          \
+	X(17, DOORBELL_OFFSET)       \
+	X(18, CSA_ADDR_LO)           \
+	X(19, CSA_ADDR_HI)           \
+	X(20, SCHEDULE_CNTL)         \
+	X(21, IB_SUB_REMAIN)         \
+	X(22, PREEMPT)               \
+	X(23, DUMMY_REG)             \
+	X(24, RB_WPTR_POLL_ADDR_LO)  \
+	X(25, RB_WPTR_POLL_ADDR_HI)  \
+	X(26, RB_AQL_CNTL)           \
+	X(27, MINOR_PTR_UPDATE)      \
+	X(28, MCU_DBG0)              \
+	X(29, MCU_DBG1)              \
+	X(30, CONTEXT_SWITCH_STATUS) \
+	X(31, MIDCMD_CNTL)           \
+	X(32, MIDCMD_DATA0)          \
+	X(33, MIDCMD_DATA1)          \
+	X(34, MIDCMD_DATA2)          \
+	X(35, MIDCMD_DATA3)          \
+	X(36, MIDCMD_DATA4)          \
+	X(37, MIDCMD_DATA5)          \
+	X(38, MIDCMD_DATA6)          \
+	X(39, MIDCMD_DATA7)          \
+	X(40, MIDCMD_DATA8)          \
+	X(41, MIDCMD_DATA9)          \
+	X(42, MIDCMD_DATA10)         \
+	X(43, WAIT_UNSATISFIED_THD)  \
+	X(44, MQD_BASE_ADDR_LO)      \
+	X(45, MQD_BASE_ADDR_HI)      \
+	X(46, MQD_CONTROL)           \
+	X(47, DEQUEUE_REQUEST)       \
+	X(48, CONTEXT_STATUS)
+
+#define GP_SDMA11_INDEX(index, name) GP_SDMA11_##name = (index),
+#define GP_SDMA12_INDEX(index, name) GP_SDMA12_##name = (index),
+enum { GP_SDMA11_REGISTERS(GP_SDMA11_INDEX) };
+enum { GP_SDMA12_REGISTERS(GP_SDMA12_INDEX) };
+#undef GP_SDMA11_INDEX
+#undef GP_SDMA12_INDEX
 
 /* ---- bit fields: X(register, field, from, to) ---- */
 

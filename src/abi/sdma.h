@@ -35,6 +35,8 @@ enum gp_sdma_op {
 
 /* Packet lengths in dwords. NOP and WRITE say theirs. */
 #define GP_SDMA_COPY_LINEAR_DWORDS 7
+#define GP_SDMA_COPY_BROADCAST     (1u << 27) /* in the header: a second target follows */
+#define GP_SDMA_COPY_TARGET_DWORDS 2
 #define GP_SDMA_COPY_RECT_DWORDS   13
 #define GP_SDMA_WRITE_FIXED_DWORDS 4 /* then the data */
 #define GP_SDMA_FENCE_DWORDS       4
