@@ -131,10 +131,10 @@ static int read_all(struct reader *reader, int fd, const char *name, struct gp_d
 		format = checked ? NULL : gp_compression(reader->buffer, reader->fill, &command);
 		checked = true;
 		if (format)
-			return gp_fail(diag, -EINVAL,
-				       "%s is compressed (%s). Decompress it first: %s FILE > "
-				       "text",
-				       name, format, command);
+			return gp_fail(
+				diag, -EINVAL,
+				"%s is compressed (%s); decompress it first: %s FILE > NEWFILE",
+				name, format, command);
 		ret = take_records(reader);
 	}
 	return ret;

@@ -249,10 +249,10 @@ static int read_all(struct walker *walker, int fd, const char *name, struct gp_d
 		if (!walker->stats->bytes)
 			format = gp_compression(buffer, (size_t)got, &command);
 		if (format)
-			return gp_fail(diag, -EINVAL,
-				       "%s is compressed (%s). Decompress it first: %s FILE > "
-				       "text",
-				       name, format, command);
+			return gp_fail(
+				diag, -EINVAL,
+				"%s is compressed (%s); decompress it first: %s FILE > NEWFILE",
+				name, format, command);
 		walker->stats->bytes += (u64)got;
 		ret = take(walker, buffer, buffer + got);
 	}

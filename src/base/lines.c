@@ -90,8 +90,9 @@ static int check_magic(const struct lines *lines, const char *name, struct gp_di
 
 	if (!format)
 		return 0;
-	return gp_fail(diag, -EINVAL, "%s is compressed (%s). Decompress it first: %s FILE > text",
-		       name, format, command);
+	return gp_fail(diag, -EINVAL,
+		       "%s is compressed (%s); decompress it first: %s FILE > NEWFILE", name,
+		       format, command);
 }
 
 static int read_all(struct lines *lines, int fd, const char *name, struct gp_diag *diag)

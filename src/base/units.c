@@ -101,11 +101,12 @@ int gp_duration_parse(const char *text, u64 min, u64 max, u64 *ns, char error[GP
 	if (!error)
 		return -EINVAL;
 	if (result == -ENOMSG)
-		snprintf(error, GP_UNITS_ERROR, _("'%s' has no unit (use ns, us, ms, s or min)"),
+		snprintf(error, GP_UNITS_ERROR, _("'%s' has no unit (use ns, us, ms, s, min or h)"),
 			 text);
 	else if (result == -EINVAL)
 		snprintf(error, GP_UNITS_ERROR,
-			 _("'%s' is not a duration (write 250us, 10ms or 1.5s, for example)"),
+			 _("'%s' is not a duration (use a number and a unit, such as 250us, 10ms "
+			   "or 1.5s)"),
 			 text);
 	else
 		snprintf(error, GP_UNITS_ERROR, _("'%s' is out of range (%s to %s)"), text,
@@ -126,8 +127,8 @@ int gp_size_parse(const char *text, u64 min, u64 max, u64 *bytes, char error[GP_
 		snprintf(error, GP_UNITS_ERROR, _("'%s' has no unit (use B, KiB, MiB, GiB or TiB)"),
 			 text);
 	else if (result == -EINVAL)
-		snprintf(error, GP_UNITS_ERROR, _("'%s' is not a size (write 64GiB, for example)"),
-			 text);
+		snprintf(error, GP_UNITS_ERROR,
+			 _("'%s' is not a size (use a number and a unit, such as 64GiB)"), text);
 	else
 		snprintf(error, GP_UNITS_ERROR, _("'%s' is out of range (%s to %s)"), text,
 			 gp_size_text(min).text, gp_size_text(max).text);
@@ -139,11 +140,13 @@ int gp_count_parse(const char *text, u64 min, u64 max, u64 *count, char error[GP
 	if (gp_argument_u64(text, count) && *count >= min && *count <= max)
 		return 0;
 	if (error && max == UINT64_MAX)
-		snprintf(error, GP_UNITS_ERROR, _("'%s' is not a whole number of at least %llu"),
-			 text, (unsigned long long)min);
+		snprintf(error, GP_UNITS_ERROR,
+			 _("'%s' is invalid; use a whole number, %llu or more"), text,
+			 (unsigned long long)min);
 	else if (error)
-		snprintf(error, GP_UNITS_ERROR, _("'%s' is not a whole number from %llu to %llu"),
-			 text, (unsigned long long)min, (unsigned long long)max);
+		snprintf(error, GP_UNITS_ERROR,
+			 _("'%s' is invalid; use a whole number from %llu to %llu"), text,
+			 (unsigned long long)min, (unsigned long long)max);
 	return -EINVAL;
 }
 

@@ -45,8 +45,8 @@ static void duration_refused(const char *text, const char *why)
 static void a_duration_without_a_unit_is_refused(void **state)
 {
 	(void)state;
-	duration_refused("5", "'5' has no unit (use ns, us, ms, s or min)");
-	duration_refused("1.5", "'1.5' has no unit (use ns, us, ms, s or min)");
+	duration_refused("5", "'5' has no unit (use ns, us, ms, s, min or h)");
+	duration_refused("1.5", "'1.5' has no unit (use ns, us, ms, s, min or h)");
 }
 
 static void what_is_not_a_duration_says_what_to_write(void **state)
@@ -58,7 +58,9 @@ static void what_is_not_a_duration_says_what_to_write(void **state)
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(bad); i++) {
 		snprintf(error, sizeof(error),
-			 "'%s' is not a duration (write 250us, 10ms or 1.5s, for example)", bad[i]);
+			 "'%s' is not a duration (use a number and a unit, such as 250us, 10ms or "
+			 "1.5s)",
+			 bad[i]);
 		duration_refused(bad[i], error);
 	}
 }
@@ -77,9 +79,9 @@ static void values_out_of_range_name_the_range(void **state)
 	assert_int_equal(gp_size_parse("2TiB", 0, 1ull << 40, &value, error), -EINVAL);
 	assert_string_equal(error, "'2TiB' is out of range (0 B to 1.0 TiB)");
 	assert_int_equal(gp_count_parse("9", 1, 8, &value, error), -EINVAL);
-	assert_string_equal(error, "'9' is not a whole number from 1 to 8");
+	assert_string_equal(error, "'9' is invalid; use a whole number from 1 to 8");
 	assert_int_equal(gp_count_parse("x", 1, UINT64_MAX, &value, error), -EINVAL);
-	assert_string_equal(error, "'x' is not a whole number of at least 1");
+	assert_string_equal(error, "'x' is invalid; use a whole number, 1 or more");
 }
 
 static void sizes_need_a_unit(void **state)
@@ -95,7 +97,7 @@ static void sizes_need_a_unit(void **state)
 	assert_int_equal(gp_size_parse("64", 0, UINT64_MAX, &bytes, error), -EINVAL);
 	assert_string_equal(error, "'64' has no unit (use B, KiB, MiB, GiB or TiB)");
 	assert_int_equal(gp_size_parse("64G", 0, UINT64_MAX, &bytes, error), -EINVAL);
-	assert_string_equal(error, "'64G' is not a size (write 64GiB, for example)");
+	assert_string_equal(error, "'64G' is not a size (use a number and a unit, such as 64GiB)");
 }
 
 static void what_is_printed_can_be_read_back(void **state)

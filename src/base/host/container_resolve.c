@@ -93,8 +93,8 @@ static void show_candidates(struct gp_diag *diag, u32 pid, const struct gp_pid_c
 
 		if (c->contained)
 			gp_container_label(&c->container, label, sizeof(label));
-		gp_diag(diag, GP_NOTE, "host pid %u is pid %u in %s: %s", c->process.pid, pid,
-			label, c->process.command);
+		gp_diag(diag, GP_NOTE, "host pid %u (pid %u in %s): %s", c->process.pid, pid, label,
+			c->process.command);
 	}
 }
 
@@ -201,7 +201,7 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
 				"no running container matches '%s' (running containers: %zu); "
-				"'gpreempt ps' lists container names",
+				"'gpreempt ps' shows the containers of GPU processes",
 				word, list.count);
 	} else if (matches > 1) {
 		error = gp_fail(diag, -EEXIST, "'%s' is ambiguous: %zu containers match", word,
@@ -301,10 +301,8 @@ static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
 	if (error)
 		return gp_fail(diag, error, "cannot scan /proc: %s", strerror(-error));
 	if (out->count == 0)
-		return gp_fail(
-			diag, -ESRCH,
-			"process %u does not exist, neither on this machine nor in a container",
-			pid);
+		return gp_fail(diag, -ESRCH,
+			       "no process on this machine or in a container has pid %u", pid);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
 			"no process has host pid %u, but %zu processes have this pid inside a "

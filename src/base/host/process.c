@@ -189,6 +189,10 @@ bool gp_process_host_view(const struct gp_root *root)
 {
 	char link[32];
 
+	/* The machine of gpreempt vgpu is in the namespace of its programs, in a container as well.
+	 */
+	if (gp_root_is_live(root) && getenv("GPREEMPT_VGPU"))
+		return true;
 	/* If unknown (a copied tree, no permission) the pids are assumed to be the same. */
 	return gp_root_readlink(root, link, sizeof(link), "/proc/self/ns/pid") != 0 ||
 	       strcmp(link, GP_PID_NAMESPACE_INIT) == 0;

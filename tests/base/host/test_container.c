@@ -236,7 +236,8 @@ static void what_cannot_be_resolved_is_said(void **state)
 	assert_resolves("nobody", 7, -ENOENT, 0, "no running container matches 'nobody'");
 	assert_resolves("trainer", 8, -ESRCH, 0, "process 8 does not exist in container 'trainer'");
 	assert_resolves("4600", 7, -ENOENT, 0, "process 4600 is not in a container");
-	assert_resolves(NULL, 77777, -ESRCH, 0, "process 77777 does not exist");
+	assert_resolves(NULL, 77777, -ESRCH, 0,
+			"no process on this machine or in a container has pid 77777");
 	assert_resolves("3f", 7, -EEXIST, 0, "'3f' is ambiguous: 2 containers");
 }
 
@@ -252,9 +253,9 @@ static void ambiguous_pid_lists_the_candidates(void **state)
 	assert_int_equal(found.items[0].process.pid, 4242);
 	assert_int_equal(found.items[1].process.pid, 4300);
 	assert_non_null(strstr(gp_buf_str(&sink.text),
-			       "host pid 4242 is pid 7 in docker:trainer: python3 train.py"));
+			       "host pid 4242 (pid 7 in docker:trainer): python3 train.py"));
 	assert_non_null(strstr(gp_buf_str(&sink.text),
-			       "host pid 4300 is pid 7 in podman:serve-prod: /opt/serve"));
+			       "host pid 4300 (pid 7 in podman:serve-prod): /opt/serve"));
 	gp_buf_free(&sink.text);
 	gp_pid_candidates_free(&found);
 }
@@ -262,7 +263,7 @@ static void ambiguous_pid_lists_the_candidates(void **state)
 static void single_container_pid_is_taken_with_a_note(void **state)
 {
 	(void)state;
-	assert_resolves(NULL, 9, 0, 4500, "host pid 4500 is pid 9 in docker:3fb7c3d4e5f6");
+	assert_resolves(NULL, 9, 0, 4500, "host pid 4500 (pid 9 in docker:3fb7c3d4e5f6)");
 }
 
 static void process(const struct tree *tree, u32 pid, const char *nspid, const char *cgroup,
