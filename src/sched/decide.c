@@ -93,6 +93,21 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 	seen(s, &action->reason, m, best);
 }
 
+/* Once for a stretch, not each time that it is extended. */
+static void note_owed(struct gp_sched *s, const struct gp_sched_job *j,
+		      const struct gp_sched_member *m, const struct gp_sched_member *best, u64 owed)
+{
+	struct gp_sched_action *note;
+
+	if (j->put_off == GP_SCHED_SHIELD_OWED && j->put_off_at == s->now)
+		return;
+	note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_OWED, m->job, best->job, m->device);
+	note->reason.limit_ns = owed;
+	note->reason.ran_ns = j->gained_ns;
+	note->reason.cost_ns = j->lost_ns;
+	seen(s, &note->reason, m, best);
+}
+
 /*
  * It stays: preemptions have cost it more than it got, or it has waited for so long, in parts, that
  * it would be back before it is gone. False: neither.
@@ -102,21 +117,17 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
 	u64 owed = d->policy->owes ? gp_sched_job_owed(s, j) : 0, soon = gp_later(s->now, cost);
-	struct gp_sched_action *note;
 
-	if (d->policy->owes && 4 * j->lost_ns > j->gained_ns)
-		gp_sched_narrow_begin(s, m);
+	if (d->policy->owes)
+		gp_sched_narrow_begin(s, m, best, 4 * j->lost_ns > j->gained_ns);
 	if (owed) {
-		note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_OWED, m->job, best->job,
-				     m->device);
-		note->reason.limit_ns = owed;
-		note->reason.ran_ns = j->gained_ns;
-		note->reason.cost_ns = j->lost_ns;
-		seen(s, &note->reason, m, best);
+		note_owed(s, j, m, best, owed);
+		/* For less than a preemption costs, the question would come again at once. */
+		owed = GP_MIN(GP_MAX(owed, cost), j->spec.max_suspend_ns);
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_OWED, gp_sched_together(s->now, owed));
 		return true;
 	}
-	j->aged_since = gp_sched_job_aged(s, j, gp_sched_narrow_shield(s, m->device));
+	j->aged_since = gp_sched_job_aged(s, j);
 	if (j->aged_since == s->now || (gp_later(j->aged_since, j->spec.max_suspend_ns) > soon &&
 					d->policy->returns(s, best, m) > soon))
 		return false;
@@ -183,6 +194,8 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 		send_away(s, d, last, best);
 		return true;
 	}
+	if (gp_sched_park_step(s, d))
+		return true;
 	gp_sched_set_timer(s, s->timer_device + d->index, at);
 	return false;
 }

@@ -3,17 +3,6 @@
  */
 #include "sched/state.h"
 
-u32 gp_sched_member_priority(const struct gp_sched *s, const struct gp_sched_member *m)
-{
-	u32 priority = gp_member_job(s, m)->priority;
-
-	if (m->busy[GP_SCHED_STREAM_HIGH])
-		return GP_MIN(priority + GP_SCHED_STREAM_STEP, GP_SCHED_PRIORITY_MAX);
-	if (m->busy[GP_SCHED_STREAM_LOW] && !m->busy[GP_SCHED_STREAM_NORMAL])
-		return priority - GP_MIN(priority, GP_SCHED_STREAM_STEP);
-	return priority;
-}
-
 static bool runs(const struct gp_sched *s, const struct gp_sched_member *m)
 {
 	return m->contends && !gp_job_held(gp_member_job(s, m));
@@ -76,8 +65,10 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 	}
 	if (m->slot != (run && gp_sched_narrow_has(s, m))) {
 		m->slot = !m->slot;
-		d->slots += m->slot ? 1 : -1u;
+		gp_sched_narrow_slots(s, d, m->slot ? 1 : -1u);
 	}
+	if (d->config.places || m->processes)
+		gp_sched_park_place(s, m);
 	if (run && !was && d->policy->start)
 		d->policy->start(s, m);
 	s->dirty |= 1ull << m->device;
@@ -118,6 +109,8 @@ static void contend(struct gp_sched *s, struct gp_sched_member *m, bool contends
 	if (m->contends == contends)
 		return;
 	gp_sched_job_tally(s, j);
+	if (contends)
+		gp_sched_unpark(s, j);
 	m->contends = contends;
 	m->mark = s->now;
 	m->waits = false;
@@ -281,9 +274,11 @@ void gp_sched_member_withdraw(struct gp_sched *s, struct gp_sched_member *m)
 static void expect(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
-	const struct gp_sched_job *j = gp_member_job(s, m);
+	struct gp_sched_job *j = gp_member_job(s, m);
 	u64 until = gp_later(gp_later(m->hint_at, d->suspend_ns), d->config.hint_ns);
 
+	if (j->parked) /* its work is near: it needs its place */
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_CLEAR, GP_SCHED_SHIELD_NONE, NULL);
 	if (m->contends || gp_job_held(j) || !d->policy->ahead ||
 	    j->hint_misses >= GP_SCHED_HINT_TRUST || until <= s->now) {
 		m->hint_at = GP_SCHED_NEVER;

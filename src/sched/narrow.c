@@ -5,13 +5,19 @@
  * more than a quarter of what it gets (tally.c), its device becomes narrow: of the jobs at that
  * priority only one is brought back at a time, the one that has waited longest; it makes room for
  * the next after a turn, or when it is preempted. Each work of a higher job then costs one stop and
- * one start.
+ * one start. With more jobs than the device has places it becomes narrow at the first preemption:
+ * there the hardware does not run all of them side by side anyway.
  *
  * That is right for jobs that fill the device alone, and wrong for jobs that leave most of it idle.
  * The core cannot see which they are, so the work that they complete decides: it is counted side by
- * side for a second, then in turns. If it is less than three quarters in turns, the device is wide
- * again, and stays so for some time, twice as long each time. Jobs that never drain are taken to
- * fill the device. It is wide again as well when nothing was preempted for a second.
+ * side for a second, then in turns, or the other way round. If it is less than three quarters in
+ * turns, the device is wide again, and stays so for some time, twice as long each time. Jobs that
+ * never drain are taken to fill the device. It is wide again as well when nothing was preempted for
+ * a second.
+ *
+ * A turn is so long that all of them have one before ageing would bring them back beside a higher
+ * job: by the time that the level had in the last second. A job whose turn was cut short keeps its
+ * age in proportion, so that it comes soon again.
  */
 #include "sched/state.h"
 
@@ -19,19 +25,12 @@
 #define WIDE_NS     (8ull << 30) /* after an attempt that did not pay; doubled .. */
 #define WIDE_NS_MAX (64ull << 30)
 #define TURN_NS_MAX 200000000ull
+#define FORCED      16ull /* turns by ageing take 1 / 16 of the time at most */
 
-bool gp_sched_narrow_has(const struct gp_sched *s, const struct gp_sched_member *m)
+u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
 {
-	const struct gp_sched_device *d = gp_member_device(s, m);
-
-	return d->narrow && !gp_sched_turns_has(s, m) &&
-	       gp_sched_member_priority(s, m) == d->narrow_level;
-}
-
-u64 gp_sched_narrow_turn(const struct gp_sched *s, const struct gp_sched_member *m)
-{
-	const struct gp_sched_device *d = gp_member_device(s, m);
-	u64 turn = s->config.max_suspend_ns / 2 / GP_MAX(d->contenders, 1);
+	const struct gp_sched_device *d = &s->device[device];
+	u64 turn = d->turn_ns ? d->turn_ns : d->narrow_bound / 4 / GP_MAX(d->contenders, 1);
 
 	return GP_MAX(GP_MIN(turn, TURN_NS_MAX), 4 * (d->suspend_ns + d->resume_ns));
 }
@@ -39,12 +38,46 @@ u64 gp_sched_narrow_turn(const struct gp_sched *s, const struct gp_sched_member 
 u64 gp_sched_narrow_shield(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
-	u64 part = s->config.max_suspend_ns / 8 / GP_MAX(d->contenders, 1);
+	u64 least = 2 * (d->suspend_ns + d->resume_ns);
 
 	if (!d->narrow)
 		return d->config.turn_ns;
-	part = GP_MAX(part, 4 * (d->suspend_ns + d->resume_ns));
-	return GP_MIN(part, d->config.turn_ns);
+	return GP_MIN(GP_MAX(d->config.turn_ns / GP_MAX(d->contenders, 1), least),
+		      d->config.turn_ns);
+}
+
+u64 gp_sched_narrow_makes_up(const struct gp_sched *s, u32 device)
+{
+	const struct gp_sched_device *d = &s->device[device];
+	u64 turn = gp_sched_narrow_turn(s, device);
+
+	if (!d->narrow)
+		return d->config.turn_ns;
+	return d->turn_ns ? GP_MIN(turn, d->run_ns) : turn;
+}
+
+u64 gp_sched_narrow_forced(const struct gp_sched *s, u32 device)
+{
+	const struct gp_sched_device *d = &s->device[device];
+	u64 one = gp_sched_narrow_shield(s, device) + d->suspend_ns + d->resume_ns;
+
+	if (d->slots)
+		return GP_SCHED_NEVER;
+	return gp_later(d->forced_at,
+			GP_MIN(FORCED * one, d->narrow_bound / GP_MAX(d->contenders, 1)));
+}
+
+static u64 slot_time(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	return d->slot_ns + (d->slots ? s->now - GP_MAX(d->slot_since, d->rate_at) : 0);
+}
+
+void gp_sched_narrow_slots(struct gp_sched *s, struct gp_sched_device *d, u32 by)
+{
+	d->slot_ns = slot_time(s, d);
+	d->slot_since = s->now;
+	d->slots += by;
+	d->slot_count += by == 1;
 }
 
 static u64 rate_of(const struct gp_sched *s, const struct gp_sched_device *d)
@@ -52,32 +85,70 @@ static u64 rate_of(const struct gp_sched *s, const struct gp_sched_device *d)
 	return gp_scale(d->rate_drains, PERIOD_NS, GP_MAX(s->now - d->rate_at, 1));
 }
 
+static void rate_restart(struct gp_sched *s, struct gp_sched_device *d)
+{
+	d->rate_at = s->now;
+	d->rate_drains = 0;
+	d->slot_ns = 0;
+	d->slot_count = 0;
+}
+
 static void set_narrow(struct gp_sched *s, struct gp_sched_device *d, bool narrow)
 {
 	d->narrow = narrow;
-	d->rate_at = s->now;
-	d->rate_drains = 0;
+	d->turn_ns = 0;
+	rate_restart(s, d);
 	s->dirty |= 1ull << d->index;
 }
 
-void gp_sched_narrow_begin(struct gp_sched *s, const struct gp_sched_member *m)
+/* The hardware does not run all of them at once anyway. */
+static bool crowded(const struct gp_sched_device *d)
+{
+	return d->config.places && d->contenders > d->config.places;
+}
+
+void gp_sched_narrow_begin(struct gp_sched *s, const struct gp_sched_member *m,
+			   const struct gp_sched_member *best, bool costly)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
+	u32 level = gp_sched_member_priority(s, m), above = gp_sched_member_priority(s, best);
+	u64 step = d->config.age_step_ns;
 
+	if (d->narrow)
+		gp_sched_narrow_look(s, d);
 	/* With fewer than that there are not two of them and a higher one. */
-	if (d->narrow || d->contenders < 3 || gp_sched_turns_has(s, m))
+	if (d->narrow || d->contenders < 3 || above <= level || gp_sched_turns_has(s, m))
 		return;
-	/* First a period side by side, for the comparison. */
-	if (!d->owed_last || s->now - d->owed_last > 4 * PERIOD_NS) {
-		d->owed_first = d->rate_at = s->now;
-		d->rate_drains = 0;
+	if (!crowded(d)) {
+		if (!costly)
+			return;
+		/* First a period side by side, for the comparison. */
+		if (!d->owed_last || s->now - d->owed_last > 4 * PERIOD_NS) {
+			d->owed_first = s->now;
+			rate_restart(s, d);
+		}
+		d->owed_last = s->now;
+		gp_sched_narrow_look(s, d);
+		if (s->now - d->owed_first <= PERIOD_NS)
+			return;
 	}
-	d->owed_last = s->now;
-	gp_sched_narrow_look(s, d);
-	if (s->now < d->wide_until || s->now - d->owed_first <= PERIOD_NS)
+	/* Those of another level still wait for their turn: heads of one order must be of one
+	 * level. */
+	if (s->now < d->wide_until || (d->order[GP_ORDER_TURN].count && level != d->narrow_level))
 		return;
-	d->narrow_level = gp_sched_member_priority(s, m);
+	d->narrow_level = level;
+	d->narrow_bound =
+		GP_MIN(step ? (above - level) * step : GP_SCHED_SPAN_MAX, s->config.max_suspend_ns);
 	set_narrow(s, d, true);
+}
+
+/* So long that all of them have one within three quarters of the bound. */
+static void set_turn(const struct gp_sched *s, struct gp_sched_device *d)
+{
+	u64 left = gp_scale(d->narrow_bound / 4 * 3, slot_time(s, d), s->now - d->rate_at);
+
+	d->turn_ns = GP_MAX(left / GP_MAX(d->contenders, 1), 1);
+	d->run_ns = slot_time(s, d) / GP_MAX(d->slot_count, 1);
 }
 
 void gp_sched_narrow_look(struct gp_sched *s, struct gp_sched_device *d)
@@ -87,18 +158,26 @@ void gp_sched_narrow_look(struct gp_sched *s, struct gp_sched_device *d)
 	if (s->now - d->rate_at < PERIOD_NS)
 		return;
 	rate = rate_of(s, d);
-	d->rate_at = s->now;
-	d->rate_drains = 0;
 	if (!d->narrow) {
 		d->rate_wide = rate;
-	} else if (rate < d->rate_wide / 4 * 3) {
+		d->rate_known = true;
+		rate_restart(s, d);
+	} else if (d->rate_known && rate < d->rate_wide / 4 * 3) {
 		d->wide_ns = d->wide_ns ? GP_MIN(2 * d->wide_ns, WIDE_NS_MAX) : WIDE_NS;
 		d->wide_until = gp_later(s->now, d->wide_ns);
 		set_narrow(s, d, false);
+	} else if (s->now - d->preempted_at > PERIOD_NS) {
+		d->wide_ns = 0;
+		d->rate_known = false;
+		set_narrow(s, d, false);
+	} else if (!d->rate_known && rate) {
+		/* They complete work: for the comparison, a period side by side. */
+		d->wide_until = gp_later(s->now, PERIOD_NS);
+		set_narrow(s, d, false);
 	} else {
 		d->wide_ns = 0;
-		if (s->now - d->preempted_at > PERIOD_NS)
-			set_narrow(s, d, false);
+		set_turn(s, d);
+		rate_restart(s, d);
 	}
 }
 
@@ -106,7 +185,9 @@ void gp_sched_narrow_drained(struct gp_sched *s, const struct gp_sched_member *m
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 
-	if (!gp_member_job(s, m)->lost_ns)
+	/* Of the jobs that are compared, once it is known which. */
+	if (!gp_member_job(s, m)->lost_ns ||
+	    (d->narrow_bound && gp_sched_member_priority(s, m) != d->narrow_level))
 		return;
 	d->rate_drains++;
 	gp_sched_narrow_look(s, d);

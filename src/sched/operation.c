@@ -17,7 +17,7 @@ void gp_sched_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 {
 	u64 at = GP_SCHED_NEVER;
 
-	if (gp_job_held(j))
+	if (gp_job_held(j) && !j->parked)
 		at = gp_later(j->aged_since, j->spec.max_suspend_ns);
 	if (j->token)
 		at = GP_MIN(at, j->op_until);
@@ -30,6 +30,7 @@ void gp_sched_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 void gp_sched_job_shield(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_shield shield,
 			 u64 until)
 {
+	gp_sched_job_tally(s, j);
 	j->shield = shield;
 	j->shield_until = until;
 	gp_sched_job_place(s, j);
@@ -74,6 +75,8 @@ static void start_operation(struct gp_sched *s, struct gp_sched_job *j,
 			    struct gp_sched_action *action)
 {
 	set_token(s, j, ++s->tokens << GP_SCHED_TOKEN_SHIFT | gp_job_index(s, j));
+	j->crowded =
+		j->op_device != GP_SCHED_NONE && s->device[j->op_device].storm > GP_SCHED_STORM;
 	j->op_at = s->now;
 	j->op_until = gp_later(s->now, s->config.op_timeout_ns);
 	j->retry_at = GP_SCHED_NEVER;
@@ -99,8 +102,7 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 
 	GP_ASSERT(!gp_job_held(j));
 	account_all(s, j);
-	j->aged_since =
-		member ? gp_sched_job_aged(s, j, gp_sched_narrow_shield(s, device)) : s->now;
+	j->aged_since = member ? gp_sched_job_aged(s, j) : s->now;
 	action = gp_sched_emit(s, GP_SCHED_SUSPEND, why, gp_job_index(s, j),
 			       other ? other->job : GP_SCHED_NONE, device);
 	action->until_ns = gp_later(s->now, s->config.lease_ns);
@@ -167,9 +169,15 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 	account_all(s, j); /* nothing ran, but time went by */
 	gp_sched_job_tally(s, j);
 	j->denied_ns = s->now - j->aged_since;
+	/* A turn beside a higher job is short where many have one. */
+	j->makes_up_ns = shield == GP_SCHED_SHIELD_TURN ? gp_sched_narrow_shield(s, device)
+							: gp_sched_narrow_makes_up(s, device);
+	if (shield == GP_SCHED_SHIELD_TURN)
+		s->device[device].forced_at = s->now;
 	s->held--;
 	j->held_ns += s->now - j->held_since;
 	j->held_since = GP_SCHED_NEVER;
+	j->parked = false;
 	j->held_by = 0;
 	j->shield = shield;
 	j->shield_until = GP_SCHED_NEVER;
@@ -322,6 +330,8 @@ static void learn(struct gp_sched *s, struct gp_sched_job *j, u64 cost)
 	cost = GP_MIN(cost, GP_SCHED_SPAN_MAX);
 	if (d)
 		s->dirty |= 1ull << d->index; /* policies reckon with the estimates */
+	if (j->crowded) /* it mostly waited for others: that says nothing about one alone */
+		return;
 	if (j->run == GP_SCHED_SUSPENDING) {
 		j->suspend_ns = gp_sched_average(j->suspend_ns, cost);
 		if (d)
@@ -392,7 +402,8 @@ void gp_sched_job_timer(struct gp_sched *s, struct gp_sched_job *j)
 {
 	if (j->token && j->op_until <= s->now) {
 		failed(s, j, GP_SCHED_WHY_TIMEOUT, -ETIME);
-	} else if (gp_job_held(j) && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
+	} else if (gp_job_held(j) && !j->parked &&
+		   gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
 		if (j->pin == GP_SCHED_PIN_HOLD)
 			j->pin = GP_SCHED_PIN_NONE;
 		gp_sched_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)

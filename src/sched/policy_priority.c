@@ -46,7 +46,7 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 		   const struct gp_sched_member *m)
 {
 	u32 theirs = gp_sched_member_priority(s, best), own = gp_sched_member_priority(s, m);
-	u64 step = gp_member_device(s, m)->config.age_step_ns;
+	u64 step = gp_member_device(s, m)->config.age_step_ns, at;
 
 	/* Those in turns do not age: they wait for their turn, or for others up to max_suspend. */
 	if (gp_sched_turns_has(s, m))
@@ -59,11 +59,13 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 			       : 0;
 	if (own > theirs)
 		return 0;
-	/* One after the other, not all that have aged at once. */
-	if (m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow &&
-	    gp_member_device(s, m)->slots)
+	if (!step)
 		return GP_SCHED_NEVER;
-	return step ? gp_member_job(s, m)->aged_since + (theirs - own) * step : GP_SCHED_NEVER;
+	at = gp_member_job(s, m)->aged_since + (theirs - own) * step;
+	/* One after the other, not all that have aged at once. */
+	if (m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow)
+		at = GP_MAX(at, gp_sched_narrow_forced(s, m->device));
+	return at;
 }
 
 static void arrive(struct gp_sched *s, struct gp_sched_member *m)
@@ -80,7 +82,7 @@ static void start(struct gp_sched *s, struct gp_sched_member *m)
 		m->tick_at = GP_SCHED_NEVER;
 	else
 		m->tick_at = gp_later(gp_later(s->now, gp_member_device(s, m)->resume_ns),
-				      gp_sched_narrow_turn(s, m));
+				      gp_sched_narrow_turn(s, m->device));
 }
 
 static void join(struct gp_sched *s, struct gp_sched_member *m)
@@ -109,6 +111,7 @@ const struct gp_sched_policy gp_sched_policy_priority = {
 	.declines = true,
 	.ahead = true,
 	.owes = true,
+	.parks = true,
 	.suspends = GP_SCHED_WHY_INVERSION,
 	.resumes = GP_SCHED_WHY_AGED,
 	.key = key,

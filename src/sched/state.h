@@ -13,6 +13,7 @@
  *   LAST  worst first   the first is suspended next
  *   HELD  best first    the first is resumed next
  *   TURN  the same, of those that wait for their turn as well (narrow.c)
+ *   IDLE  longest first those without work that may be parked (park.c), PARKED those that are
  *
  * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
  * the dirty devices' orders until they agree. That is all the deciding there is (decide.c).
@@ -36,7 +37,15 @@
 #define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
 #define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
 
-enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDER_TURN, GP_ORDERS };
+enum {
+	GP_ORDER_RUN,
+	GP_ORDER_LAST,
+	GP_ORDER_HELD,
+	GP_ORDER_TURN,
+	GP_ORDER_IDLE,
+	GP_ORDER_PARKED,
+	GP_ORDERS
+};
 
 enum gp_sched_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
 
@@ -56,6 +65,7 @@ struct gp_sched_process {
 struct gp_sched_member {
 	struct gp_list link; /* in its device */
 	u32 job, queues;
+	u32 processes, resident; /* counted in those of its device */
 	u8 device;
 	bool used, contends, metered;
 	bool waits;  /* its job is held and this device wants it so */
@@ -88,6 +98,7 @@ struct gp_sched_job {
 	struct gp_list link; /* the pool's */
 	bool used, outlived; /* outlived: a preemption was declined, and the burst went on */
 	bool absent;         /* the host has stopped it: none of its members contends */
+	bool parked;         /* held without work, for its place: park.c */
 	u8 run, shield, pin; /* enums gp_sched_run, gp_sched_shield, gp_sched_pin */
 	u8 put_off;          /* the shield that ended at put_off_at */
 	u32 contending;      /* members */
@@ -102,13 +113,15 @@ struct gp_sched_job {
 	u64 token, op_at, op_until, retry_at;
 	u32 op_device; /* with a token: where it counts in `switching` */
 	bool storms;   /* and in `storm` */
+	bool crowded;  /* many were under way there when it began */
 	u32 tries;     /* failures in a row */
 	u32 hint_misses;
 	u64 suspend_ns, resume_ns; /* 0: none yet */
 	u32 process_count, queue_count;
 	u64 held_ns, ran_ns, resumed_at;
 	u64 absent_since, absent_ns;
-	u64 denied_ns; /* when it was last let go: since aged_since */
+	u64 denied_ns;   /* when it was last let go: since aged_since */
+	u64 makes_up_ns; /* a run of that length makes up for it */
 	/* Time with work in which it ran, and that preemptions took from it; the last seconds'. */
 	u64 gained_ns, lost_ns;
 	u64 tally_at, window_at;
@@ -128,19 +141,26 @@ struct gp_sched_device {
 	bool changed;              /* by gp_sched_device_set(), not settled yet */
 	u64 weights;               /* of contending members */
 	u32 contenders;
-	u32 switching;                          /* operations under way */
-	u32 storm;                              /* of these, of jobs whose last one did not fail */
+	u32 processes, resident; /* of all members, and of those that are not held: park.c */
+	u32 switching;           /* operations under way */
+	u32 storm;               /* of these, of jobs whose last one did not fail */
 	u64 storm_ns, storm_weighted, storm_at; /* see tally.c */
 	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
 	u64 vfloor;          /* fair */
 	u64 turn;            /* quantum, turns: the last one given */
 	u32 admitted_ppm;    /* deadline */
 	/* narrow.c */
-	bool narrow;
+	bool narrow, rate_known; /* rate_known: rate_wide is */
 	u32 narrow_level, slots;
+	u64 forced_at;    /* the last turn beside a higher job */
+	u64 narrow_bound; /* no job of that level should wait longer for its turn */
 	u64 preempted_at, wide_until, wide_ns;
 	u64 owed_first, owed_last;
 	u64 rate_at, rate_drains, rate_wide;
+	u64 slot_ns, slot_since; /* time with a slot in use, since rate_at */
+	u32 slot_count;          /* how often one was given */
+	u64 run_ns;              /* time for which one had it, on average */
+	u64 turn_ns;             /* a turn, by what is left to the level; 0: not known yet */
 };
 
 /*
@@ -152,6 +172,7 @@ struct gp_sched_policy {
 	bool ahead;    /* hints and lingering make sense */
 	bool owes;     /* a job that preemptions cost more than it gets is left alone */
 	bool clock;    /* reckons with device->clock */
+	bool parks;    /* idle jobs make room on the hardware: park.c */
 	enum gp_sched_why suspends, resumes;
 	/* Its place among the running or the held members. Less is first. */
 	u64 (*key)(const struct gp_sched *sched, const struct gp_sched_member *member, bool held);
@@ -236,6 +257,19 @@ static inline struct gp_sched_device *gp_member_device(const struct gp_sched *s,
 	return &s->device[member->device];
 }
 
+/* The logical priority on this device: the job's, and its busy streams'. */
+static inline u32 gp_sched_member_priority(const struct gp_sched *s,
+					   const struct gp_sched_member *member)
+{
+	u32 priority = gp_member_job(s, member)->priority;
+
+	if (member->busy[GP_SCHED_STREAM_HIGH])
+		return GP_MIN(priority + GP_SCHED_STREAM_STEP, GP_SCHED_PRIORITY_MAX);
+	if (member->busy[GP_SCHED_STREAM_LOW] && !member->busy[GP_SCHED_STREAM_NORMAL])
+		return priority - GP_MIN(priority, GP_SCHED_STREAM_STEP);
+	return priority;
+}
+
 /* It runs in turns with others of its device. */
 static inline bool gp_sched_turns_has(const struct gp_sched *s,
 				      const struct gp_sched_member *member)
@@ -244,6 +278,16 @@ static inline bool gp_sched_turns_has(const struct gp_sched *s,
 
 	return config->slices && config->policy == GP_SCHED_PRIORITY &&
 	       gp_member_job(s, member)->spec.in_turns;
+}
+
+/* It takes turns with its equals: narrow.c. */
+static inline bool gp_sched_narrow_has(const struct gp_sched *s,
+				       const struct gp_sched_member *member)
+{
+	const struct gp_sched_device *device = gp_member_device(s, member);
+
+	return device->narrow && !gp_sched_turns_has(s, member) &&
+	       gp_sched_member_priority(s, member) == device->narrow_level;
 }
 
 static inline bool gp_job_held(const struct gp_sched_job *job)
@@ -294,8 +338,6 @@ void gp_sched_set_timer(struct gp_sched *sched, u32 id, u64 at);
 u64 gp_sched_average(u64 average, u64 value);
 
 /* member.c */
-/* The logical priority on this device: the job's, and its busy streams'. */
-u32 gp_sched_member_priority(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* Brings its running time up to now. */
 void gp_sched_member_account(struct gp_sched *sched, struct gp_sched_member *member);
 /* Brings the device's clock up to now: it counts the device time of each running member. */
@@ -341,16 +383,29 @@ void gp_sched_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
 void gp_sched_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
 
 /* narrow.c */
-/* It takes turns with its equals. */
-bool gp_sched_narrow_has(const struct gp_sched *sched, const struct gp_sched_member *member);
-u64 gp_sched_narrow_turn(const struct gp_sched *sched, const struct gp_sched_member *member);
+u64 gp_sched_narrow_turn(const struct gp_sched *sched, u32 device);
+/* A run of that length makes up for what a job was denied. */
+u64 gp_sched_narrow_makes_up(const struct gp_sched *sched, u32 device);
+/* From when on the next of them may have a turn beside a higher job, by ageing. */
+u64 gp_sched_narrow_forced(const struct gp_sched *sched, u32 device);
 /* A turn that it has beside a higher job: turn_ns, or less so that all of them fit. */
 u64 gp_sched_narrow_shield(const struct gp_sched *sched, u32 device);
-/* Preempting that member and its equals costs too much. */
-void gp_sched_narrow_begin(struct gp_sched *sched, const struct gp_sched_member *member);
+/* That member is to be preempted for `best`. `costly`: that costs it and its equals too much. */
+void gp_sched_narrow_begin(struct gp_sched *sched, const struct gp_sched_member *member,
+			   const struct gp_sched_member *best, bool costly);
+/* One more of them runs (1), or one less (-1). */
+void gp_sched_narrow_slots(struct gp_sched *sched, struct gp_sched_device *device, u32 by);
 /* Has it paid? */
 void gp_sched_narrow_look(struct gp_sched *sched, struct gp_sched_device *device);
 void gp_sched_narrow_drained(struct gp_sched *sched, const struct gp_sched_member *member);
+
+/* park.c */
+/* Counts its processes, and whether it may be or is parked; again when its state changes. */
+void gp_sched_park_place(struct gp_sched *sched, struct gp_sched_member *member);
+/* One job parked or let go, if that is to be done. True when something changed. */
+bool gp_sched_park_step(struct gp_sched *sched, struct gp_sched_device *device);
+/* It has work, or is held for another reason from now on: its wait begins. */
+void gp_sched_unpark(struct gp_sched *sched, struct gp_sched_job *job);
 
 /* tally.c */
 /* Brings what it gained and lost up to now: before its state or its work changes. */
@@ -362,7 +417,7 @@ void gp_sched_storm_count(struct gp_sched *sched, struct gp_sched_device *device
 /* How long it must run until preemptions have cost it no more than it got; at most max_suspend. */
 u64 gp_sched_job_owed(struct gp_sched *sched, struct gp_sched_job *job);
 /* From when on its wait counts, were it suspended now. */
-u64 gp_sched_job_aged(const struct gp_sched *sched, const struct gp_sched_job *job, u64 turn_ns);
+u64 gp_sched_job_aged(const struct gp_sched *sched, const struct gp_sched_job *job);
 /* After ns, rounded up by a quarter at most, so that what ends at about the same time ends at once.
  */
 u64 gp_sched_together(u64 now, u64 ns);

@@ -6,11 +6,13 @@
  * way, up to GP_SCHED_STORM. Gained is time with work in which it ran and none was. Time in which a
  * higher job simply had work is neither. Both count half after a second.
  *
- * A job that has lost more than it gained is owed the difference and is not preempted before it
- * has run for that long. So preemptions never take more than half of what higher jobs leave, and
- * less where they are many.
+ * A job must have gained twice what it lost. While it has not, it is not preempted before it has
+ * run for the difference; all of that run is gain. So preemptions take a third of what higher jobs
+ * leave, on average.
  */
 #include "sched/state.h"
+
+#define OWED 2 /* times what it lost a job must have gained */
 
 /* Time in which operations were under way, and the same times their number. */
 struct storm {
@@ -44,9 +46,11 @@ void gp_sched_job_tally(struct gp_sched *s, struct gp_sched_job *j)
 	if (j->held_device != GP_SCHED_NONE) {
 		now = storm_now(s, &s->device[j->held_device]);
 		/* It waits for its turn: the operations are those of others. */
-		turn = j->run == GP_SCHED_SUSPENDED && s->device[j->held_device].narrow;
+		turn = gp_job_held(j) && s->device[j->held_device].narrow;
 	}
-	if (j->contending) {
+	if (j->contending && j->shield == GP_SCHED_SHIELD_OWED) {
+		j->gained_ns += s->now - j->tally_at;
+	} else if (j->contending) {
 		j->lost_ns += turn ? 0 : now.weighted - j->storm_weighted;
 		if (j->run == GP_SCHED_RUNNING)
 			j->gained_ns += s->now - j->tally_at - (now.ns - j->storm_ns);
@@ -75,19 +79,22 @@ void gp_sched_job_tally_on(struct gp_sched *s, struct gp_sched_job *j, u32 devic
 
 u64 gp_sched_job_owed(struct gp_sched *s, struct gp_sched_job *j)
 {
+	u64 due;
+
 	gp_sched_job_tally(s, j);
-	if (j->lost_ns <= j->gained_ns)
+	due = OWED * j->lost_ns;
+	if (due <= j->gained_ns)
 		return 0;
-	return GP_MIN(j->lost_ns - j->gained_ns, j->spec.max_suspend_ns);
+	return GP_MIN(due - j->gained_ns, j->spec.max_suspend_ns);
 }
 
-u64 gp_sched_job_aged(const struct gp_sched *s, const struct gp_sched_job *j, u64 turn_ns)
+u64 gp_sched_job_aged(const struct gp_sched *s, const struct gp_sched_job *j)
 {
 	u64 ran = j->run == GP_SCHED_RUNNING ? s->now - j->resumed_at : 0;
 	u64 denied = j->denied_ns;
 
 	/* A whole turn makes up for everything, a part of it for that part. */
-	denied = ran < turn_ns ? denied - gp_scale(denied, ran, turn_ns) : 0;
+	denied = ran < j->makes_up_ns ? denied - gp_scale(denied, ran, j->makes_up_ns) : 0;
 	return s->now - GP_MIN(denied, s->now);
 }
 

@@ -7,21 +7,24 @@
 
 static const struct gp_option options[] = {
 	{GP_SIM_OPTION_POLICY, "policy", GP_REQUIRED_ARGUMENT, "NAME,...", GP_COMPLETE_NONE,
-	 N_("run once per policy: off, priority, fair, deadline\n"
-	    "or quantum (default: the policy of the scenario)")},
+	 N_("run the scenario once with each policy in the list:\n"
+	    "off, priority, fair, deadline, quantum (default: the\n"
+	    "policy in the scenario)")},
 	{GP_SIM_OPTION_ALONE, "alone", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("also run each job by itself")},
+	 N_("also run each job alone")},
 	{GP_SIM_OPTION_ORACLE, "oracle", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("compare with the best possible schedule")},
 	{GP_SIM_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("random seed (default: that of the scenario); with\n"
+	 N_("random seed (default: the seed in the scenario); with\n"
 	    "--faults, the first seed (default 1)")},
 	{GP_SIM_OPTION_TIME, "time", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("virtual time to run, such as 500ms or 10s")},
+	 N_("virtual time to run, such as 500ms or 10s (default: the\n"
+	    "time in the scenario; 10s with --grid)")},
 	{GP_SIM_OPTION_HTML, "html", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write an HTML page with tables and latency curves")},
 	{GP_SIM_OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("write a trace of the first run for the Perfetto UI")},
+	 N_("write a trace of the run with the first policy, for\n"
+	    "ui.perfetto.dev")},
 	{GP_SIM_OPTION_FAULTS, "faults", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("run random scenarios with faults and check every\n"
 	    "invariant after every event")},
@@ -31,17 +34,19 @@ static const struct gp_option options[] = {
 	 N_("stop after N events (default 300 million;\n"
 	    "1 million with --faults)")},
 	{GP_SIM_OPTION_EXPERIMENT, "experiment", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("compare the multi-process study with the model")},
+	 N_("compare the model with a study in which two processes\n"
+	    "completed less work than one")},
 	{GP_SIM_OPTION_GRID, "grid", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("run 1 to 64 servers beside 1 to 256 batch jobs and\n"
-	    "compare with the best possible schedule")},
+	 N_("run 1 to 64 servers together with 1 to 256 batch jobs\n"
+	    "and compare with the best possible schedule")},
 	{GP_SIM_OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print the results as JSON")},
 	{GP_SIM_OPTION_FROM, "from", GP_REQUIRED_ARGUMENT, "[CLASS=]FILE", GP_COMPLETE_FILE,
 	 N_("replay a rocprof profile, an AMD log or the JSON\n"
 	    "output of 'gpreempt log'; may be repeated")},
 	{GP_SIM_OPTION_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("write the --from scenario to FILE; do not run it")},
+	 N_("write the scenario made from the --from files to FILE\n"
+	    "without running it")},
 	{GP_SIM_OPTION_KERNEL, "kernel", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("kernel duration to assume if a --from file has none")},
 	{GP_SIM_OPTION_BURST, "burst", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,

@@ -17,7 +17,8 @@ void gp_sim_break(struct gp_sim *sim, int error, const char *what, u64 seen, u64
 	if (sim->broken)
 		return;
 	sim->broken = error;
-	gp_fail(sim->diag, error, "check failed at %llu ns with seed %llu: %s (%llu, %llu)",
+	gp_fail(sim->diag, error,
+		"the simulation stopped at %llu ns (seed %llu): %s (values: %llu, %llu)",
 		(unsigned long long)sim->now, (unsigned long long)sim->scenario->seed, what,
 		(unsigned long long)seen, (unsigned long long)wanted);
 }
@@ -119,11 +120,12 @@ int gp_sim_sched_start(struct gp_sim *sim)
 {
 	int error =
 		gp_sched_init(&sim->sched, sim->sched_memory, sim->sched_size, &sim->sched_config);
+	struct gp_sched_device_config device = sim->scenario->device;
 
+	device.places = sim->scenario->chip.model.vmids;
 	sim->epoch++;
 	for (u32 gpu = 0; !error && gpu < sim->scenario->gpus; gpu++) {
-		error = gp_sched_device_set(sim->sched, gp_sim_clock(sim), gpu,
-					    &sim->scenario->device);
+		error = gp_sched_device_set(sim->sched, gp_sim_clock(sim), gpu, &device);
 		gp_sim_act(sim, 0);
 	}
 	for (u32 i = 0; !error && i < sim->scenario->job_count; i++) {
@@ -195,8 +197,10 @@ static int set_up(struct gp_sim *sim)
 	sim->result->jobs = calloc(s->job_count, sizeof(*sim->result->jobs));
 	sim->result->job_count = s->job_count;
 	if (!sim->sched_size)
-		return gp_fail(sim->diag, -EINVAL,
-			       "the scheduler rejects the times of this scenario");
+		return gp_fail(
+			sim->diag, -EINVAL,
+			"the scheduler rejected this scenario: lease, max_suspend or op_timeout is "
+			"out of range, or there are too many processes or queues");
 	if (!sim->sched_memory || !sim->jobs || !sim->processes || !sim->queues || !sim->requests ||
 	    !sim->result->jobs)
 		return gp_fail(sim->diag, -ENOMEM, "out of memory");
@@ -211,8 +215,7 @@ static int set_up(struct gp_sim *sim)
 			       strerror(-error));
 	error = gp_sim_sched_start(sim);
 	if (error)
-		return gp_fail(sim->diag, error,
-			       "the scheduler rejects the values of this scenario: %s",
+		return gp_fail(sim->diag, error, "the scheduler rejected this scenario: %s",
 			       strerror(-error));
 	for (u32 i = 0; i < s->job_count; i++) {
 		if (sim->options->only_job != GP_SCHED_NONE && sim->options->only_job != i)

@@ -3,7 +3,7 @@
  * The engine's state, shared by its files: engine.c (the loop), process.c (jobs, processes and
  * queues that come and go), work.c (requests and kernels),
  * replay.c (recorded ones), host.c (operations and leases), fault.c (what goes wrong, and what must
- * hold all the same).
+ * hold all the same), share.c (does each job get its part).
  */
 #ifndef GP_SIM_ENGINE_PARTS_H
 #define GP_SIM_ENGINE_PARTS_H
@@ -15,6 +15,7 @@ enum {
 	SIM_BACKLOG = 1u << 18,   /* requests under way in all; more are turned away */
 	SIM_OPERATIONS = 16,      /* waiting for one job */
 	SIM_DEATH_TAG = 1u << 30, /* runlist updates after a death, plus the process */
+	GP_SIM_SHARE_WINDOW = 20, /* samples of 250 ms: 5 s */
 };
 
 enum gp_sim_run_event {
@@ -70,6 +71,15 @@ struct gp_sim_run_operation {
 	bool twice;
 };
 
+/* What a job got and was due since its work began: share.c. */
+struct gp_sim_run_share {
+	bool counts, excepted, running; /* since the last event */
+	u32 equals;
+	u64 due_ns, got_ns, sampled_at;
+	u64 due_at[GP_SIM_SHARE_WINDOW], got_at[GP_SIM_SHARE_WINDOW]; /* samples */
+	u32 samples;
+};
+
 struct gp_sim_run_job {
 	u32 sched;    /* GP_SCHED_NONE: the scheduler does not know it */
 	bool running; /* started and not stopped */
@@ -86,6 +96,7 @@ struct gp_sim_run_job {
 	u32 first_process;           /* the living ones, newest first; GP_SCHED_NONE */
 	u32 process;                 /* of a recorded job: its process now */
 	bool replaying;
+	struct gp_sim_run_share share;
 };
 
 /* Updates that wait for the driver's lock, oldest first; the model has room for some of them. */
@@ -134,6 +145,7 @@ struct gp_sim {
 	u32 request_free, request_count;
 	u32 request_fresh; /* places from here on were never used */
 	u64 kernels_done;
+	u64 share_at; /* shares are accounted for up to here */
 	struct gp_sim_answer answers[64];
 	u32 answer_count;
 };
@@ -201,5 +213,11 @@ void gp_sim_fault(struct gp_sim *sim);
 void gp_sim_operation_faults(struct gp_sim *sim, struct gp_sim_run_operation *operation);
 void gp_sim_check(struct gp_sim *sim);
 void gp_sim_check_end(struct gp_sim *sim);
+
+/* share.c */
+/* After every event: has every job had half its share of the last 5 s? */
+void gp_sim_share_check(struct gp_sim *sim);
+/* The scheduler or its clock begins anew: so does every account. */
+void gp_sim_share_restart(struct gp_sim *sim);
 
 #endif

@@ -116,6 +116,7 @@ void gp_sim_fault(struct gp_sim *sim)
 
 		/* The scheduler's clock never shows a time before the start. */
 		sim->offset += gp_sim_random(sim) & 1 || sim->offset < jump ? jump : -jump;
+		gp_sim_share_restart(sim);
 	}
 	if (happens(sim, faults->restart)) {
 		gp_sim_owner_died(sim);
@@ -124,6 +125,7 @@ void gp_sim_fault(struct gp_sim *sim)
 		if (error)
 			gp_sim_break(sim, error, "the scheduler did not restart", 0, 0);
 		restarted = true;
+		gp_sim_share_restart(sim);
 	}
 	if (happens(sim, faults->stop))
 		stop_one(sim);
@@ -138,6 +140,9 @@ static void check_hold(struct gp_sim *sim, u32 index)
 
 	if (!job->held)
 		return;
+	if (job->sched != GP_SCHED_NONE && gp_sched_job(sim->sched, job->sched) &&
+	    gp_sched_job(sim->sched, job->sched)->parked)
+		job->held_since = sim->now; /* it has no work, and is held for as long */
 	/* A hold has a lease, and leases end: held is never later than lease and the longest call.
 	 */
 	if (sim->now > job->held_until + s->sched.op_timeout_ns + LATE_NS_MAX)
@@ -162,6 +167,7 @@ void gp_sim_check(struct gp_sim *sim)
 		gp_sim_break(sim, -EFAULT, wrong, 0, 0);
 	for (u32 i = 0; i < sim->scenario->job_count; i++)
 		check_hold(sim, i);
+	gp_sim_share_check(sim);
 }
 
 /* Nothing was lost or done twice: requests and kernels add up, and so does time on the CUs. */

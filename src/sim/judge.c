@@ -65,7 +65,7 @@ int gp_sim_judge_can(const struct gp_sim_scenario *s, struct gp_diag *diag)
 	}
 	if (!online || !offline)
 		return gp_fail(diag, -EINVAL,
-			       "--oracle needs jobs of class online and of class offline");
+			       "--oracle needs at least one online job and one offline job");
 	return 0;
 }
 

@@ -161,8 +161,8 @@ void gp_sim_explain_oracle(struct gp_doc *doc)
 	gp_doc_line(doc, "OFFLINE is the GPU time of batch jobs. ORACLE is the maximum that any "
 			 "scheduler could give them at these preemption costs if no request "
 			 "finished later than in this run.");
-	gp_doc_line(doc, "LEAST SHARE is the GPU time of the worst-served batch job in any 5 s, "
-			 "relative to an equal share of the time left by online jobs.");
+	gp_doc_line(doc, "LEAST SHARE is the least GPU time that any batch job got in any 5 s "
+			 "window, relative to an equal share of the time that online jobs left.");
 }
 
 /* The latency of a job under every policy. */

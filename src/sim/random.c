@@ -81,6 +81,46 @@ static void random_work(struct dice *dice, struct gp_sim_scenario *s, u32 index)
 	}
 }
 
+/*
+ * For shares: long runs of jobs that nearly always have work, below others that have some, with few
+ * priorities and few events. Some have more jobs than the GPU has VMIDs.
+ */
+static void random_shares(struct dice *dice, struct gp_sim_scenario *s)
+{
+	static const u64 kernels[] = {500000, 2000000, 20000000}, loads[] = {5, 20, 50, 80, 95};
+	static const u64 levels[] = {500, 500, 500, 600, 1000, 2000}, chances[] = {0, 0, 0, 20};
+	u32 batch = 1 + (u32)roll(dice, roll(dice, 4) ? 6 : 40), servers = (u32)roll(dice, 5);
+	u64 load = pick(dice, loads, GP_ARRAY_SIZE(loads));
+
+	s->time_ns = 6000000000ull + roll(dice, 5000000000ull);
+	s->gpus = 1;
+	s->device.policy = GP_SCHED_PRIORITY;
+	for (u32 i = 0; i < batch + servers; i++) {
+		struct gp_sim_job *job = gp_sim_scenario_add_job(s);
+		bool server = i >= batch;
+
+		if (!job)
+			return;
+		snprintf(job->name, sizeof(job->name), "job%u", i);
+		job->spec.priority = server ? 2000 - 100 * (u32)roll(dice, 3)
+					    : (u32)pick(dice, levels, GP_ARRAY_SIZE(levels));
+		job->kernels = 1 + (u32)roll(dice, 4);
+		job->kernel_ns = pick(dice, kernels, GP_ARRAY_SIZE(kernels));
+		job->arrival = server ? GP_SIM_POISSON : GP_SIM_CLOSED;
+		job->depth = 1 + (u32)roll(dice, 2);
+		job->think_ns = server ? 0 : roll(dice, 3) / 2 * roll(dice, 3000000);
+		if (server)
+			job->every_ns =
+				job->kernels * job->kernel_ns * GP_MAX(servers, 1) * 100 / load;
+	}
+	s->faults = (struct gp_sim_faults){
+		.fail = (u32)pick(dice, chances, GP_ARRAY_SIZE(chances)),
+		.hang = (u32)pick(dice, chances, GP_ARRAY_SIZE(chances)),
+		.late = (u32)pick(dice, chances, GP_ARRAY_SIZE(chances)),
+		.stop = (u32)roll(dice, 2) * 200,
+	};
+}
+
 void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 {
 	static const u64 chances[] = {0, 0, 5, 50, 300};
@@ -96,6 +136,10 @@ void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 	s->chip.model.vmids = 2 + (u32)roll(&dice, 12);
 	s->notice_ns = roll(&dice, 50000);
 	s->call_ns = roll(&dice, 100000);
+	if (roll(&dice, 4) == 0) {
+		random_shares(&dice, s);
+		return;
+	}
 	s->device.policy = (enum gp_sched_policy_id)roll(&dice, GP_SCHED_POLICIES);
 	for (u32 i = 0, jobs = 2 + (u32)roll(&dice, 7); i < jobs; i++) {
 		struct gp_sim_job *job = gp_sim_scenario_add_job(s);

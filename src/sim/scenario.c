@@ -72,7 +72,7 @@ static int gpu_key(struct gp_sim_reader *r, const char *name, const char *value)
 
 	if (strcmp(name, "chip") == 0) {
 		error = gp_gpufile_load(value, r->diag, &r->scenario->chip);
-		return error ? gp_fail(r->diag, error, "%s:%u: cannot use this GPU file: chip = %s",
+		return error ? gp_fail(r->diag, error, "%s:%u: chip = %s: cannot use this GPU file",
 				       r->file, r->line, value)
 			     : 0;
 	}
@@ -213,8 +213,8 @@ static int take_line(struct gp_sim_reader *r, char *line, key_reader **section)
 	line = trim(line);
 	for (size_t i = 0; i < r->key_count; i++)
 		if (strcmp(r->keys[i], line) == 0)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate %s", r->file, r->line,
-				       line);
+			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate key \"%s\"", r->file,
+				       r->line, line);
 	if (r->key_count < GP_SCENARIO_KEYS)
 		snprintf(r->keys[r->key_count++], GP_SCENARIO_KEY_LENGTH, "%s", line);
 	return (*section)(r, line, trim(equals + 1));

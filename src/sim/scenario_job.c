@@ -42,7 +42,7 @@ static int take_arrival(struct gp_sim_reader *r, const char *value)
 	return gp_sim_reader_wrong(
 		r, "arrival", value,
 		_("\"closed\", \"closed THINK-TIME\", \"every TIME\", \"recorded\", \"recorded "
-		  "closed\" or \"poisson N/s\" with N of 1 to 10000000"));
+		  "closed\" or \"poisson N/s\" (N from 1 to 10000000)"));
 }
 
 static int take_word(struct gp_sim_reader *r, const char *key, const char *value,
@@ -136,7 +136,7 @@ int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 	u32 index;
 
 	if (!*name || strlen(name) >= GP_SIM_NAME)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: a job name must have 1 to %d bytes",
+		return gp_fail(r->diag, -EINVAL, "%s:%u: a job name must be 1 to %d bytes long",
 			       r->file, r->line, GP_SIM_NAME - 1);
 	if (gp_strings_find(&r->names, name, strlen(name)) != GP_MAP_NONE)
 		return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate job \"%s\"", r->file, r->line,

@@ -82,12 +82,14 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 			       "%s:%u: job %s: arrival = recorded needs a [work %s] section", name,
 			       job->line, job->name, job->name);
 	if (!recorded && job->work_count)
-		return gp_fail(diag, -EINVAL, "%s:%u: job %s: [work %s] needs arrival = recorded",
-			       name, job->line, job->name, job->name);
+		return gp_fail(
+			diag, -EINVAL,
+			"%s:%u: job %s: [work %s] needs arrival = recorded or recorded closed",
+			name, job->line, job->name, job->name);
 	if (recorded && job->processes != 1)
 		return gp_fail(diag, -EINVAL,
-			       "%s:%u: job %s: recorded work belongs to one process; define one "
-			       "job per process",
+			       "%s:%u: job %s: a job with recorded work can have only one process; "
+			       "define one job per process",
 			       name, job->line, job->name);
 	return 0;
 }
@@ -128,19 +130,20 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 				       "%s:%u: job %s: gpu = %u is out of range ([gpu] count = %u)",
 				       name, job->line, job->name, job->gpu, s->gpus);
 		if (job->cus > cus || job->cu_limit > cus)
-			return gp_fail(diag, -EINVAL, "%s:%u: job %s: the GPU has only %u CUs",
+			return gp_fail(diag, -EINVAL, "%s:%u: job %s: too many CUs; the GPU has %u",
 				       name, job->line, job->name, cus);
 		if (job->spec.deadline_ns &&
 		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
 		     job->spec.budget_ns > job->spec.deadline_ns ||
 		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
 			return gp_fail(diag, -EINVAL,
-				       "%s:%u: job %s: the deadline must be at least 1us, and the "
-				       "budget at most the deadline and the period",
+				       "%s:%u: job %s: a deadline must be at least 1us and needs a "
+				       "budget that does not exceed the deadline or the period",
 				       name, job->line, job->name);
 		if (job->kernel_ns / job->rounds == 0)
 			return gp_fail(diag, -EINVAL,
-				       "%s:%u: job %s: a kernel must take at least 1 ns per round",
+				       "%s:%u: job %s: kernel must be at least 1 ns per round (see "
+				       "rounds)",
 				       name, job->line, job->name);
 		if (job->stop_ns && job->stop_ns <= job->start_ns)
 			return gp_fail(diag, -EINVAL, "%s:%u: job %s: stop must be after start",

@@ -41,7 +41,9 @@ static int take_policies(struct request *request, const char *list)
 	if (known)
 		return 0;
 	gp_sim_policy_names(names, sizeof(names));
-	return gp_usage_error(&gp_sim_command, "invalid policy '%s' (use %s)", list, names);
+	return gp_usage_error(&gp_sim_command,
+			      "invalid list of policies '%s' (use %s, separated by commas)", list,
+			      names);
 }
 
 static int take_option(void *ctx, int option, const char *value)
@@ -109,8 +111,8 @@ static int take_options(struct request *request, int argc, char **argv)
 		return -EINVAL;
 	}
 	if (!!request->file + request->faults + request->experiment + request->grid > 1)
-		wrong = N_("give only one of a scenario, --faults, --replay SEED, --experiment and "
-			   "--grid");
+		wrong = N_("a scenario, --faults, --replay SEED, --experiment and --grid cannot be "
+			   "combined");
 	else if (request->oracle && (request->perfetto || !request->file))
 		wrong = N_("--oracle needs a scenario and cannot be combined with --perfetto");
 	else if (request->grid && (request->policy_count > 1 || request->html ||
@@ -143,6 +145,7 @@ static int run_faults(const struct request *request)
 {
 	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 	u64 wanted = request->events ? request->events : 1000000, seed = request->seed, seeds = 0;
+	u64 windows = 0, below = 0, excepted = 0;
 	u64 events = 0, begin = gp_monotonic_ns(), told = begin;
 	int error = scenario ? 0 : -ENOMEM;
 
@@ -163,6 +166,9 @@ static int run_faults(const struct request *request)
 			break;
 		}
 		events += result.events;
+		windows += result.windows;
+		below += result.short_windows;
+		excepted += result.excepted_ns;
 		gp_sim_result_free(&result);
 		gp_sim_scenario_free(scenario);
 		seeds++;
@@ -184,6 +190,9 @@ static int run_faults(const struct request *request)
 		 "million checked events per second)\n"),
 	       (unsigned long long)events, (unsigned long long)seeds,
 	       (unsigned long long)request->seed, took ? (double)events * 1e3 / (double)took : 0);
+	printf(_("windows of 5 s: %llu, of these with less than half a fair share: %llu; not "
+		 "counted: %.1f s in which jobs were stopped or operations failed\n"),
+	       (unsigned long long)windows, (unsigned long long)below, (double)excepted / 1e9);
 	return 0;
 }
 
@@ -212,8 +221,8 @@ static int run_one(struct runs *runs, const struct request *request,
 		return error;
 	if (row->result.cut)
 		gp_diag(request->diag, GP_WARNING,
-			"stopped after %llu events, at %.3f s of %.3f s (raise the limit with "
-			"--events N)",
+			"stopped after %llu events, at %.3f s of %.3f s of virtual time (use "
+			"--events N to raise the limit)",
 			(unsigned long long)(row->result.events + row->result.gpu_events),
 			(double)row->result.time_ns / 1e9, (double)scenario->time_ns / 1e9);
 	row->label = label;
@@ -327,7 +336,8 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		if (traced) {
 			if (trace.dropped)
 				gp_diag(request->diag, GP_WARNING,
-					"timeline truncated: events written %llu, omitted %llu",
+					"the trace is truncated (events written: %llu, omitted: "
+					"%llu)",
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);
 			if (!error)

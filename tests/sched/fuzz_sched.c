@@ -49,6 +49,7 @@ static struct gp_sched_device_config make_device(struct input *in)
 	device.slice_ns = 1000 + odd_number(in);
 	device.memory_bytes = odd_number(in);
 	device.utilisation_ppm = (u32)odd_number(in);
+	device.places = (u32)number(in, 1) % 6;
 	return device;
 }
 

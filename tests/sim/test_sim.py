@@ -77,7 +77,7 @@ class Sim(unittest.TestCase):
                            ("[job a]\nclass = offline\narrival = every 1s\n", "needs arrival = closed"),
                            ("[job a]\nclass = online\narrival = recorded\n[work a]\n0ns 0 1us 3\n", "must fill the GPU"),
                            ("[job a]\nclass = offline\ncus = 3\n", "must fill the GPU"),
-                           ("[job a]\nclass = offline\n", "needs jobs of class online and of class offline"),
+                           ("[job a]\nclass = offline\n", "needs at least one online job and one offline job"),
                            ("[gpu]\ncount = 2\n[job a]\n", "one GPU")):
             pathlib.Path(self.path("bad.sim")).write_text(text)
             run = sim("--oracle", self.path("bad.sim"))
@@ -113,11 +113,11 @@ class Sim(unittest.TestCase):
         for arguments, code, said in (
                 ([], 2, "a scenario (serve, fair"),
                 ([self.file, self.file], 2, "one scenario per run"),
-                (["--faults", self.file], 2, "only one of"),
+                (["--faults", self.file], 2, "--experiment and --grid cannot be combined"),
                 (["--faults", "--json"], 2, "accept only --seed and --events"),
                 (["--policy", "best", self.file], 2, "off, priority, fair"),
                 (["--time", "5", self.file], 2, "'5' has no unit"),
-                (["--seed", "x", self.file], 2, "not a whole number"),
+                (["--seed", "x", self.file], 2, "use a whole number"),
                 ([self.path("nowhere")], 1, "cannot read"),
                 ([self.path("bad.sim")], 1, "bad.sim:2: unknown key"),
                 (["--html", "/nowhere/x.html", self.file], 1, "cannot write")):
@@ -141,7 +141,7 @@ class Sim(unittest.TestCase):
         run = sim("--from", "online=" + server, "--from", "offline=" + trainer, "--json", "--alone",
                   "--policy", "off,priority")
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("105 kernels of 2 programs; recorded at different times", run.stderr)
+        self.assertIn("kernels: 105, programs: 2; recorded at different times", run.stderr)
         runs = {run["policy"]: {job["name"]: job for job in run["jobs"]} for run in json.loads(run.stdout)["runs"]}
         self.assertEqual(runs["alone"]["server"]["completed"], 30)
         self.assertEqual(runs["alone"]["server"]["kernels"], 90)
@@ -195,7 +195,17 @@ class Sim(unittest.TestCase):
             self.assertEqual(run.returncode, 0, (path, run.stderr))
             for result in json.loads(run.stdout)["runs"]:
                 self.assertEqual(result["jobs"] and [job["name"] for job in result["jobs"] if not job["kernels"]], [], path)
-        rows = json.loads(sim("--experiment", "--json").stdout)["rows"]
+        answer = json.loads(sim("--experiment", "--json").stdout)
+        rows = answer["rows"]
+        two = next(row for row in rows if (row["cause"], row["processes"], row["cus"]) == ("none", 2, 80))
+        self.assertAlmostEqual(two["measured_of_one_percent"], 60.7, 1)
+        self.assertEqual((two["measured_meets_target"], two["model_meets_target"]), (False, True))
+        limited = next(row for row in rows if (row["cause"], row["processes"], row["cus"]) == ("none", 2, 60))
+        self.assertAlmostEqual(limited["measured_of_one_percent"], 100 * limited["measured"] / 79)
+        self.assertEqual({row["measured_meets_target"] for row in rows if row["processes"] == 1}, {None})
+        self.assertEqual([(step["high"], step["high_meets_target"]) for step in answer["forecast"]],
+                         [(72, False), (102, False), (117, True), (127, True), (140, True)])
+        self.assertEqual(answer["forecast"][-1]["model"], two["model"])
         fitted = [row for row in rows if row["fitted"]]
         self.assertEqual(len(fitted), 3)
         for row in fitted:

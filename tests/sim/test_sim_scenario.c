@@ -83,7 +83,7 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[run]\ntime = 1s\n", "s.sim: no [job NAME] section"},
 		{"[run]\ntime = 0s\n[job a]\n", "[run] time must not be 0"},
 		{"[job a]\ngpu = 3\n", "s.sim:1: job a: gpu = 3 is out of range ([gpu] count = 1)"},
-		{"[job a]\ncus = 81\n", "s.sim:1: job a: the GPU has only 80 CUs"},
+		{"[job a]\ncus = 81\n", "s.sim:1: job a: too many CUs; the GPU has 80"},
 		{"[job a]\nkernel = 10ns\nrounds = 20\n", "at least 1 ns per round"},
 		{"[job a]\nstart = 2s\nstop = 1s\n", "stop must be after start"},
 		{"[run]\ntime = 25h\n", "'25h' is out of range (0 ns to 24 h)"},
@@ -92,12 +92,12 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[run]\ntime = 99999999999999999999s\n", "is out of range"},
 		{"[run]\ntime = 999999999999999999s\n", "is out of range"},
 		{"[run]\ntime = 100000s\n", "is out of range"},
-		{"[job a]\nkernel = 1ms\nkernel = 2ms\n", "s.sim:3: duplicate kernel"},
+		{"[job a]\nkernel = 1ms\nkernel = 2ms\n", "s.sim:3: duplicate key \"kernel\""},
 		{"[work a]\n", "s.sim:1: [work a] must follow [job a]"},
 		{"[job a]\narrival = recorded\n", "arrival = recorded needs a [work a] section"},
 		{"[job a]\n[work a]\n0ns 0 1us\n", "[work a] needs arrival = recorded"},
 		{"[job a]\narrival = recorded\nprocesses = 2\n[work a]\n0ns 0 1us\n",
-		 "belongs to one process"},
+		 "can have only one process"},
 		{"[job a]\narrival = recorded\n[work a]\n0ns 0 1us\n[work a]\n",
 		 "s.sim:5: duplicate [work a]"},
 		{"[job a]\narrival = recorded\n[work a]\n5us 0 1us\n4us 0 1us\n",
@@ -109,7 +109,7 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\narrival = recorded\n[work a]\n0ns 0 1us 3 4\n", "expected TIME QUEUE"},
 		{"[job a]\narrival = recorded\n[work a]\nkernel = 1ms\n", "expected TIME QUEUE"},
 		{"[run]\n[job a]\ndeadline = 5ms\n",
-		 "s.sim:2: job a: the deadline must be at least 1us"},
+		 "s.sim:2: job a: a deadline must be at least 1us"},
 	};
 
 	(void)state;
