@@ -2,6 +2,7 @@
 #include "inspect/doctor.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -115,9 +116,18 @@ static void read_driver(const struct gp_root *root, struct gp_inspect_doctor *d)
 	d->kfd_present = gp_root_exists(root, "/sys/class/kfd/kfd");
 }
 
+/*
+ * Inside a virtual machine the kernel is the host's, and opening the device disturbs no one: the
+ * driver that it imitates is always asked.
+ */
+static bool in_virtual_machine(const struct gp_inspect_doctor *d)
+{
+	return d->live && getenv("GPREEMPT_VGPU");
+}
+
 static void find_version(struct gp_diag *diag, bool probe, struct gp_inspect_doctor *d)
 {
-	if (probe) {
+	if (probe || in_virtual_machine(d)) {
 		d->probe_error = gp_kfd_probe_version(&d->kfd_major, &d->kfd_minor);
 		if (d->probe_error == 0) {
 			d->kfd_source = GP_KFD_VERSION_PROBED;

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/i18n.h"
 #include "inspect/find_parts.h"
 
-#define GP_KFD_SYSFS "/sys/class/kfd/kfd"
+#define GP_KFD_SYSFS   "/sys/class/kfd/kfd"
+#define GP_KFD_DEBUGFS "/sys/kernel/debug/kfd/mqds"
 
 /* ---- the live system ---- */
 
@@ -16,6 +18,18 @@ static void live_free(struct gp_inspect_find_machine *live)
 	gp_container_names_free(&live->names);
 }
 
+/* Files that were saved without sysfs: the descriptors alone say which processes have queues. */
+static int read_saved(const struct gp_inspect_find_options *options, struct gp_diag *diag,
+		      struct gp_inspect_find_machine *live)
+{
+	int error = 0;
+
+	for (size_t i = 0; gp_gpu_kinds[i] && !error; i++)
+		if (gp_gpu_kinds[i]->watch)
+			error = gp_gpu_kinds[i]->watch(&options->root, diag, &live->state);
+	return error;
+}
+
 /* KFD alone lists queues; other kinds have no `watch`. */
 static int read_live(const struct gp_inspect_find_options *options, struct gp_diag *diag,
 		     struct gp_inspect_find_machine *live)
@@ -23,6 +37,9 @@ static int read_live(const struct gp_inspect_find_options *options, struct gp_di
 	int error = 0;
 
 	if (!gp_root_exists(&options->root, GP_KFD_SYSFS)) {
+		if (!gp_root_is_live(&options->root) &&
+		    gp_root_exists(&options->root, GP_KFD_DEBUGFS))
+			return read_saved(options, diag, live);
 		if (!options->log_count)
 			gp_diag(diag, GP_NOTE,
 				"no KFD on this machine (%s is absent: amdgpu is not loaded or "
@@ -58,6 +75,17 @@ const struct gp_gpu_process *gp_inspect_find_listed(const struct gp_inspect_find
 			return &live->processes.items[i];
 	}
 	return NULL;
+}
+
+/* Whether sysfs or a descriptor names the process. */
+static bool has_queues(const struct gp_inspect_find_machine *live, u32 pid)
+{
+	const struct gp_kfd_slot_list *descriptors = &live->state.descriptors;
+
+	for (size_t i = 0; i < descriptors->count; i++)
+		if (descriptors->items[i].pid == pid)
+			return true;
+	return gp_inspect_find_listed(live, pid) != NULL;
 }
 
 /* ---- one process ---- */
@@ -162,7 +190,7 @@ static int find_logged(const struct gp_inspect_find_options *options, u32 pid,
 		return -ENOMEM;
 	process->pid = pid;
 	process->pid_known = pid != 0;
-	if (pid && source.sysfs) {
+	if (pid && has_queues(live, pid)) {
 		error = gp_inspect_find_join(logged, count, &source, process, &matched);
 		if (error)
 			return error;
@@ -216,6 +244,15 @@ static int find_all_live(const struct gp_inspect_find_options *options,
 
 	for (size_t i = 0; i < live->processes.count && !error; i++)
 		error = find_listed(options, live->processes.items[i].pid, live, diag, out);
+	for (size_t i = 0; i < live->state.descriptors.count && !live->present && !error; i++) {
+		u32 pid = live->state.descriptors.items[i].pid;
+		size_t seen = 0;
+
+		while (seen < out->count && out->processes[seen].pid != pid)
+			seen++;
+		if (pid && seen == out->count)
+			error = find_listed(options, pid, live, diag, out);
+	}
 	if (!error && out->count)
 		gp_inspect_find_note_missing(&out->processes[0], live, diag);
 	return error;
@@ -235,7 +272,10 @@ static int resolve(const struct gp_inspect_find_options *options, struct gp_diag
 				     options->pid, &found);
 	if (!error && found.items[0].process.pid != options->pid) {
 		*pid = found.items[0].process.pid;
-		gp_diag(diag, GP_NOTE, "pid %u in the container is process %u on this machine",
+		gp_diag(diag, GP_NOTE,
+			options->container
+				? N_("pid %u in the container is process %u on this machine")
+				: N_("pid %u means process %u on this machine"),
 			options->pid, *pid);
 	}
 	gp_pid_candidates_free(&found);
@@ -258,12 +298,12 @@ static int find_pid(const struct gp_inspect_find_options *options,
 	process->pid_known = true;
 	if (!options->no_live) {
 		/* With hidepid, /proc hides processes that the driver still lists. */
-		if (options->container || !gp_inspect_find_listed(live, options->pid))
+		if (options->container || !has_queues(live, options->pid))
 			error = resolve(options, diag, &process->pid);
 		if (error)
 			return error;
 		describe_process(&options->root, live, process, &identity);
-		process->alive |= gp_inspect_find_listed(live, process->pid) != NULL;
+		process->alive |= has_queues(live, process->pid);
 	}
 	gp_inspect_find_claim_unnamed(options, out, &identity, diag);
 	error = collect(out, &identity, &logged, &count);

@@ -9,6 +9,7 @@
 
 #include "base/parse.h"
 #include "inspect/find_parts.h"
+#include "trace/read/plain.h"
 
 /* The kernel's limit for pids (PID_MAX_LIMIT). */
 #define GP_PID_LARGEST (4u << 20)
@@ -63,6 +64,8 @@ static int open_log(const char *path, struct gp_diag *diag, u64 *size)
 		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	else
 		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && (fd = gp_trace_plain(fd, path, diag)) < 0)
+		return fd;
 	if (fd < 0 || fstat(fd, &info)) {
 		error = gp_fail(diag, -errno, "cannot open %s: %s", path, strerror(errno));
 		if (fd >= 0)
@@ -72,7 +75,8 @@ static int open_log(const char *path, struct gp_diag *diag, u64 *size)
 	if (S_ISREG(info.st_mode))
 		*size = (u64)info.st_size;
 	if (S_ISDIR(info.st_mode)) {
-		error = gp_fail(diag, -EISDIR, "%s is a directory; name the log files in it", path);
+		error = gp_fail(diag, -EISDIR, "%s is a directory; specify the log files in it",
+				path);
 		close(fd);
 		return error;
 	}
@@ -100,8 +104,8 @@ static void warn_about_input(const struct gp_inspect_find_input *input, u32 name
 			input->name, name_pid);
 	if (stats->torn || stats->overlong)
 		gp_diag(diag, GP_WARNING,
-			"%s:%llu: damaged lines: %llu torn, %llu too long; their readable parts "
-			"are counted",
+			"%s:%llu: first damaged line (torn lines: %llu, overlong lines: %llu); the "
+			"readable parts of damaged lines are used",
 			input->name, (unsigned long long)stats->first_bad_line,
 			(unsigned long long)stats->torn, (unsigned long long)stats->overlong);
 }
@@ -128,7 +132,7 @@ static int read_log(const struct gp_inspect_find_options *options, const char *p
 		return fd;
 	/* One log per rank: a rank that logged nothing does not make the others useless. */
 	if (context.total_bytes == 0 && options->log_count > 1 && is_empty_file(fd)) {
-		gp_diag(diag, GP_WARNING, "%s is empty", input->name);
+		gp_diag(diag, GP_WARNING, "%s is empty; skipped", input->name);
 		close(fd);
 		return 0;
 	}

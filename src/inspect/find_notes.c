@@ -16,8 +16,8 @@ void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *proc
 {
 	if (logged && !matched && descriptors && process->alive)
 		gp_diag(diag, GP_WARNING,
-			"process %u is running, but the log names none of its queues: the log is "
-			"from another run or machine (--no-live reads only the log)",
+			"process %u is running, but none of its queues matches the log: the log is "
+			"probably from another run or machine (--no-live reads only the log)",
 			process->pid);
 }
 
@@ -31,8 +31,8 @@ void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
 	if (!gp_inspect_find_listed(live, process->pid) || !error)
 		return;
 	gp_diag(diag, GP_NOTE,
-		"cannot read debugfs (%s): rings, pointers and activity of the running process are "
-		"unknown; run as root with debugfs mounted",
+		"cannot read debugfs (%s), so the rings, pointers and activity of the running "
+		"process are unknown; mount debugfs and run as root",
 		strerror(-error));
 }
 
@@ -79,7 +79,7 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 			       options->pid, pids);
 	if (options->log_count && !process->alive)
 		return gp_fail(diag, -ESRCH,
-			       "process %u: the log names no queue; record a log with "
+			       "process %u: the log contains no queues; record a log with "
 			       "AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later)",
 			       options->pid);
 	if (!process->alive)
@@ -88,8 +88,8 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 			"process %u does not exist; for a pid inside a container, use --container",
 			options->pid);
 	return gp_fail(diag, -ESRCH,
-		       "process %u has no GPU queue now (it never opened /dev/kfd, or its "
-		       "queues are gone)",
+		       "process %u has no GPU queues (it has not created any, or has destroyed "
+		       "them)",
 		       options->pid);
 }
 
@@ -111,7 +111,7 @@ static void note_age(const struct gp_inspect_find_process *process, struct gp_di
 	if (last && last < started)
 		gp_diag(diag, GP_WARNING,
 			"the log ends before process %u started (%.1f s after boot): the log is "
-			"from another run or machine",
+			"probably from another run or machine",
 			process->pid, (double)started / 1e9);
 }
 
@@ -151,7 +151,7 @@ void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
 	else if (logged && !options->no_live && !process->alive)
 		gp_diag(diag, GP_NOTE,
 			"process %u is not running: showing the log; ACTIVE means that the log "
-			"does not show the queue's deletion",
+			"does not record that the queue was destroyed",
 			process->pid);
 }
 

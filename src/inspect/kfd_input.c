@@ -2,26 +2,30 @@
 #include "inspect/kfd_input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "trace/read/plain.h"
 
 static int say_live(const struct gp_root *root, const char *name, int error, struct gp_diag *diag)
 {
 	if (error == -EACCES || error == -EPERM)
 		return gp_fail(diag, error,
-			       "%s: %s; debugfs needs root (and a Linux kernel that is not locked "
-			       "down): run the command with sudo, or give a saved copy with --file",
+			       "%s: %s; reading debugfs requires root and a kernel without "
+			       "lockdown: use sudo, or read a saved copy with --file",
 			       name, strerror(-error));
 	if (error == -ENOENT && !gp_root_exists(root, "/sys/class/kfd"))
 		return gp_fail(diag, error,
-			       "%s: not found, and neither is /sys/class/kfd: the amdgpu driver "
-			       "is not loaded, or this machine has no AMD GPU",
+			       "%s: not found, and /sys/class/kfd does not exist: the amdgpu "
+			       "driver is not loaded, or this machine has no AMD GPU",
 			       name);
 	if (error == -ENOENT)
 		return gp_fail(diag, error,
-			       "%s: not found; mount debugfs first: "
-			       "mount -t debugfs none /sys/kernel/debug",
+			       "%s: not found; debugfs may not be mounted (mount -t debugfs none "
+			       "/sys/kernel/debug)",
 			       name);
 	return gp_fail(diag, error, "%s: cannot read: %s", name, strerror(-error));
 }
@@ -35,6 +39,23 @@ static bool is_blank(const struct gp_buf *text)
 			return false;
 	}
 	return true;
+}
+
+/* A copy of a debugfs file, which may be compressed. */
+static int read_copy(const char *path, const char *name, struct gp_diag *diag, struct gp_buf *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+
+	if (fd < 0)
+		return gp_fail(diag, -errno, "%s: cannot read: %s", name, strerror(errno));
+	fd = gp_trace_plain(fd, name, diag);
+	if (fd < 0)
+		return fd;
+	error = gp_file_read_fd(fd, GP_DEBUGFS_LIMIT, text);
+	close(fd);
+	if (error && error != -EFBIG)
+		gp_fail(diag, error, "%s: cannot read: %s", name, strerror(-error));
+	return error;
 }
 
 int gp_inspect_kfd_input_read(const struct gp_inspect_kfd_query *query, const char *file,
@@ -54,16 +75,15 @@ int gp_inspect_kfd_input_read(const struct gp_inspect_kfd_query *query, const ch
 				: -ENAMETOOLONG;
 	else
 		error = gp_root_path(root, out->name, sizeof(out->name), "%s", path);
-	if (!error)
-		error = gp_file_read(is_pipe ? "/dev/stdin" : out->name, GP_DEBUGFS_LIMIT,
-				     &out->text);
+	if (!error && file)
+		error = read_copy(is_pipe ? "/dev/stdin" : file, out->name, diag, &out->text);
+	else if (!error)
+		error = gp_file_read(out->name, GP_DEBUGFS_LIMIT, &out->text);
 	if (error == -EFBIG)
 		return gp_fail(diag, error, "%s: larger than %u MiB; not a debugfs file", out->name,
 			       GP_DEBUGFS_LIMIT >> 20);
 	if (error)
-		return file ? gp_fail(diag, error, "%s: cannot read: %s", out->name,
-				      strerror(-error))
-			    : say_live(root, out->name, error, diag);
+		return file ? error : say_live(root, out->name, error, diag);
 	/* An empty text means that there is nothing to list; a copy may have failed as well. */
 	if (file && is_blank(&out->text))
 		gp_diag(diag, GP_NOTE, "%s is empty: there were no queues, or the copy failed",

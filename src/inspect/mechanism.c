@@ -63,7 +63,7 @@ static bool may_open_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 		return true;
 	if (device->error == -ENOENT)
 		gp_diag(&out->diag, GP_ERROR,
-			"/dev/kfd is absent: pass the device to this container");
+			"/dev/kfd is absent; if this is a container, pass the device to it");
 	else if (device->error == -EPERM)
 		gp_diag(&out->diag, GP_ERROR,
 			"/dev/kfd: %s: blocked by this container's device cgroup",
@@ -86,8 +86,8 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 		return;
 	if ((d->valid & GP_DOCTOR_CWSR) && d->cwsr_enable == 0)
 		gp_diag(&out->diag, GP_WARNING,
-			"cwsr_enable=0: waves are not saved, so suspending a queue may take until "
-			"its kernels end");
+			"cwsr_enable=0: waves are not saved, so suspending a queue may have to "
+			"wait until its kernels end");
 	else if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
 		gp_diag(&out->diag, GP_WARNING,
 			"sched_policy=2 disables the hardware scheduler: this mode is untested");
@@ -122,7 +122,7 @@ static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 		return true;
 	if (d->ptrace_scope == 1)
 		gp_diag(&out->diag, severity,
-			"ptrace_scope 1 allows attaching only to child processes; run as root or "
+			"ptrace_scope 1 allows attaching only to descendants; run as root or "
 			"set kernel.yama.ptrace_scope to 0");
 	else
 		gp_diag(&out->diag, severity,
@@ -134,14 +134,13 @@ static bool debug_version(const struct gp_inspect_doctor *d, struct gp_inspect_j
 {
 	if (!(d->valid & GP_DOCTOR_KFD_VERSION)) {
 		gp_diag(&out->diag, GP_WARNING,
-			"unknown KFD version (a DKMS driver does not follow the kernel release); "
-			"--probe queries the driver");
+			"the KFD version is unknown: it does not follow from the version of this "
+			"kernel or of a DKMS driver; on the live system, --probe asks the driver");
 		return false;
 	}
 	if (d->kfd_major == 1 && d->kfd_minor < GP_KFD_MINOR_DEBUG) {
 		gp_diag(&out->diag, GP_ERROR,
-			"kernel %s has KFD 1.%u; the debug trap needs 1.13 (Linux 6.5)", d->kernel,
-			d->kfd_minor);
+			"KFD 1.%u is too old: the debug trap needs 1.13 (Linux 6.5)", d->kfd_minor);
 		return false;
 	}
 	if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS) {
@@ -221,7 +220,8 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	else if ((d->valid & GP_DOCTOR_KERNEL) && !d->amdgpu_dkms &&
 		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 1)))
 		gp_diag(&out->diag, GP_ERROR,
-			"kernel %s: the module needs amdgpu from Linux 6.1 or later", d->kernel);
+			"kernel %s is too old: the module needs amdgpu from Linux 6.1 or later",
+			d->kernel);
 	else if (d->modules_disabled)
 		gp_diag(&out->diag, GP_ERROR,
 			"kernel.modules_disabled=1: modules cannot be loaded until the next boot");
@@ -231,7 +231,7 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 			d->lockdown);
 	else if (d->signed_modules_only)
 		gp_diag(&out->diag, GP_ERROR,
-			"module.sig_enforce: modules must be signed with a trusted key");
+			"module.sig_enforce=1: modules must be signed with a trusted key");
 	else if ((d->valid & GP_DOCTOR_CAPABILITIES) &&
 		 !gp_inspect_doctor_capable(d, GP_CAP_SYS_MODULE))
 		gp_diag(&out->diag, GP_ERROR, "loading a module needs root (CAP_SYS_MODULE)");
@@ -258,8 +258,8 @@ static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_j
 					    "scheduler; this is the stock in-tree driver"));
 	else if (strcmp(d->kfd_sched, "off") == 0)
 		gp_diag(&out->diag, GP_NOTE,
-			"the built-in scheduler is off: write a policy to "
-			"/sys/module/amdgpu/parameters/kfd_sched");
+			"the built-in scheduler is off: to enable it, write a policy such as "
+			"'priority' to /sys/module/amdgpu/parameters/kfd_sched");
 	else
 		gp_diag(&out->diag, GP_NOTE,
 			"the driver itself schedules by logical priority (policy %s)",
@@ -309,10 +309,14 @@ static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 			d->nvidia_version, attach.reason);
 		return;
 	}
-	gp_diag(&out->diag, GP_NOTE, "driver %s; for processes of this user", d->nvidia_version);
+	gp_diag(&out->diag, GP_NOTE,
+		gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE)
+			? N_("driver %s; for processes of all users")
+			: N_("driver %s; for processes of this user"),
+		d->nvidia_version);
 	if (d->nvidia.count > 1)
 		gp_diag(&out->diag, GP_NOTE,
-			"; several GPUs have been tested only with a simulated driver");
+			"; multiple GPUs have been tested only with a simulated driver");
 	if (d->nvidia_mig)
 		gp_diag(&out->diag, GP_NOTE, "; MIG has been tested only with a simulated driver");
 }

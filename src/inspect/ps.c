@@ -124,9 +124,8 @@ int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct 
 				      .nvidia_present = gp_root_exists(root, GP_NVIDIA_PROC)};
 	if (!out->driver_present && !out->nvidia_present) {
 		gp_diag(diag, GP_NOTE,
-			"no KFD on this machine (%s is absent: amdgpu is not loaded or found no "
-			"device)",
-			GP_KFD_SYSFS);
+			"no GPU driver found: neither %s (amdgpu) nor %s (NVIDIA) exists",
+			GP_KFD_SYSFS, GP_NVIDIA_PROC);
 		return 0;
 	}
 	/* A GPU that cannot be described still has processes: its errors are not final. */

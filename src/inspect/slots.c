@@ -257,22 +257,48 @@ struct field {
 
 static const struct name cp_registers[] = {GP_HQD_REGISTERS(GP_NAMED)};
 static const struct name sdma_registers[] = {GP_SDMA_REGISTERS(GP_NAMED)};
+static const struct name sdma11_registers[] = {GP_SDMA11_REGISTERS(GP_NAMED)};
+static const struct name sdma12_registers[] = {GP_SDMA12_REGISTERS(GP_NAMED)};
 static const struct field cp_fields[] = {GP_HQD_FIELDS(GP_CP_FIELD)};
 static const struct field sdma_fields[] = {GP_SDMA_FIELDS(GP_SDMA_REG_FIELD)};
 
+struct registers {
+	const struct name *names;
+	size_t count;
+};
+
+static struct registers registers_of(const struct gp_kfd_slot *slot)
+{
+	if (slot->kind != GP_SLOT_SDMA)
+		return (struct registers){cp_registers, GP_ARRAY_SIZE(cp_registers)};
+	if (slot->sdma_family == GP_SDMA_GFX11)
+		return (struct registers){sdma11_registers, GP_ARRAY_SIZE(sdma11_registers)};
+	if (slot->sdma_family == GP_SDMA_GFX12)
+		return (struct registers){sdma12_registers, GP_ARRAY_SIZE(sdma12_registers)};
+	return (struct registers){sdma_registers, GP_ARRAY_SIZE(sdma_registers)};
+}
+
 size_t gp_inspect_register_count(const struct gp_kfd_slot *slot)
 {
+	struct registers registers = registers_of(slot);
+
 	if (!(slot->valid & GP_SLOT_REGISTERS))
 		return 0;
-	if (slot->kind != GP_SLOT_SDMA)
-		return GP_ARRAY_SIZE(cp_registers);
-	return GP_MIN(slot->word_count, GP_ARRAY_SIZE(sdma_registers));
+	return slot->kind == GP_SLOT_SDMA ? GP_MIN(slot->word_count, registers.count)
+					  : registers.count;
+}
+
+/* Whether a field is part of a register: of an SDMA register by its name, which moves. */
+static bool field_is_of(const struct field *field, const struct name *reg, bool sdma)
+{
+	return sdma ? strcmp(sdma_registers[field->index].name, reg->name) == 0
+		    : field->index == reg->index;
 }
 
 struct gp_inspect_register gp_inspect_register_at(const struct gp_kfd_slot *slot, size_t index)
 {
 	bool sdma = slot->kind == GP_SLOT_SDMA;
-	const struct name *reg = sdma ? &sdma_registers[index] : &cp_registers[index];
+	const struct name *reg = &registers_of(slot).names[index];
 	const struct field *fields = sdma ? sdma_fields : cp_fields;
 	size_t count = sdma ? GP_ARRAY_SIZE(sdma_fields) : GP_ARRAY_SIZE(cp_fields);
 	/* A descriptor has the block of registers in its middle. */
@@ -281,7 +307,7 @@ struct gp_inspect_register gp_inspect_register_at(const struct gp_kfd_slot *slot
 
 	snprintf(out.name, sizeof(out.name), "%s%s", sdma ? "SDMA_RLC_" : "", reg->name);
 	for (size_t i = 0; i < count && out.field_count < GP_REGISTER_FIELDS; i++) {
-		if (fields[i].index != reg->index)
+		if (!field_is_of(&fields[i], reg, sdma))
 			continue;
 		out.fields[out.field_count].name = fields[i].name;
 		out.fields[out.field_count++].value =

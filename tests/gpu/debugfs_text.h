@@ -48,6 +48,24 @@ static inline u32 version_gfx11(void *ctx, u32 gpu_id)
 	return 110000;
 }
 
+static inline u32 version_gfx10(void *ctx, u32 gpu_id)
+{
+	(void)ctx, (void)gpu_id;
+	return 100300;
+}
+
+static inline u32 version_gfx12(void *ctx, u32 gpu_id)
+{
+	(void)ctx, (void)gpu_id;
+	return 120000;
+}
+
+static inline u32 version_gfx13(void *ctx, u32 gpu_id)
+{
+	(void)ctx, (void)gpu_id;
+	return 130000;
+}
+
 static inline u32 version_gfx90a(void *ctx, u32 gpu_id)
 {
 	(void)ctx, (void)gpu_id;

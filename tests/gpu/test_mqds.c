@@ -85,6 +85,48 @@ static void a_decimal_pasid_that_is_not_the_pid_is_kept(void **state)
 	gp_buf_free(&mqds.buf);
 }
 
+/* The same queue in the layouts of gfx10, gfx11 and gfx12, with the version known and not. */
+static void sdma_descriptors_are_read_in_the_layout_of_their_gpu(void **state)
+{
+	static const struct {
+		const char *file;
+		u32 (*version)(void *ctx, u32 gpu_id);
+		size_t at, words;
+		u64 ring;
+		u32 doorbell;
+	} rows[] = {
+		{"debugfs/gfx10/mqds", version_gfx10, 0, 130, 0x7f1000a00000, 0x840},
+		{"debugfs/gfx11/sys/kernel/debug/kfd/mqds", version_gfx11, 1, 128, 0x7f2000000000,
+		 0x155},
+		{"debugfs/gfx12/mqds", version_gfx12, 1, 128, 0x7f2000000000, 0x155},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * GP_ARRAY_SIZE(rows); i++) {
+		size_t row = i / 2;
+		struct gp_kfd_slot_list list = {0};
+		const struct gp_kfd_slot *slot;
+		struct text text;
+
+		text_load(&text, fixture(rows[row].file));
+		text.source.gfx_version = i % 2 ? rows[row].version : NULL;
+		assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
+		assert_int_equal(list.count, rows[row].at + 1);
+		slot = &list.items[rows[row].at];
+		assert_int_equal(slot->kind, GP_SLOT_SDMA);
+		assert_int_equal(slot->word_count, rows[row].words);
+		assert_true(slot->valid & GP_SLOT_REGISTERS);
+		assert_true(slot->active);
+		assert_int_equal(slot->ring, rows[row].ring);
+		assert_int_equal(slot->doorbell, rows[row].doorbell);
+		assert_int_equal(slot->pipe, 1);
+		assert_int_equal(slot->queue, 3);
+		assert_int_equal(slot->backlog, row ? 64 : 32);
+		gp_kfd_slot_list_free(&list);
+		gp_buf_free(&text.buf);
+	}
+}
+
 static void layouts_not_known_keep_their_words(void **state)
 {
 	struct gp_kfd_slot_list list = {0};
@@ -92,7 +134,7 @@ static void layouts_not_known_keep_their_words(void **state)
 
 	(void)state;
 	text_load(&text, fixture("debugfs/gfx9/mqds"));
-	text.source.gfx_version = version_gfx11;
+	text.source.gfx_version = version_gfx13;
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
 	assert_int_equal(list.count, 4);
 	for (size_t i = 0; i < list.count; i++) {
@@ -289,6 +331,7 @@ int main(void)
 		cmocka_unit_test(descriptors_belong_to_their_process),
 		cmocka_unit_test(one_dump_per_xcc_under_one_header),
 		cmocka_unit_test(a_decimal_pasid_that_is_not_the_pid_is_kept),
+		cmocka_unit_test(sdma_descriptors_are_read_in_the_layout_of_their_gpu),
 		cmocka_unit_test(layouts_not_known_keep_their_words),
 		cmocka_unit_test(text_of_another_kind_is_refused_with_its_line),
 		cmocka_unit_test(processes_without_queues_are_no_queues),

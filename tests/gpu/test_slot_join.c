@@ -151,10 +151,12 @@ static void watch_reads_joins_and_knows_gfx11_by_topology(void **state)
 	root.dir = copy;
 	assert_int_equal(gp_kfd_watch(&root, NULL, &now), 0);
 	assert_int_equal(now.valid, GP_WATCH_SLOTS | GP_WATCH_DESCRIPTORS);
-	assert_int_equal(now.slots.count, 2);
-	assert_int_equal(now.slots.items[0].valid & GP_SLOT_REGISTERS, 0);
+	assert_int_equal(now.slots.count, 3);
+	assert_true(now.slots.items[0].valid & GP_SLOT_REGISTERS);
 	assert_int_equal(now.slots.items[0].pid, 701);
 	assert_int_equal(now.slots.items[1].pid, 0);
+	assert_int_equal(now.slots.items[2].sdma_family, GP_SDMA_GFX11);
+	assert_int_equal(now.slots.items[2].pid, 701);
 	assert_int_equal(now.descriptors.count, 2);
 	gp_gpu_state_free(&now);
 	root.dir = "/nonexistent";

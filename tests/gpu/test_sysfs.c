@@ -160,7 +160,7 @@ static void gpu_with_broken_files_is_listed_with_what_is_known(void **state)
 	assert_int_equal(list.items[1].valid, GP_GPU_VRAM);
 	assert_int_equal(list.items[1].vram_bytes, 8192);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "KFD node 1: cannot read its properties"));
-	assert_non_null(strstr(gp_buf_str(&sink.text), "KFD node 2: skipped 1 line "));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "KFD node 2: skipped 1 malformed line "));
 	assert_non_null(strstr(gp_buf_str(&sink.text), "KFD node 4: cannot read its gpu_id"));
 	gp_buf_free(&sink.text);
 	gp_gpu_list_free(&list);

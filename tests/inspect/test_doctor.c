@@ -86,7 +86,7 @@ static void debug_trap_needs_its_driver_version(void **state)
 	strcpy(d.kernel, "6.1.0-54-amd64");
 	d.kfd_minor = 11;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
-	       "kernel 6.1.0-54-amd64 has KFD 1.11; the debug trap needs 1.13 (Linux 6.5)");
+	       "KFD 1.11 is too old: the debug trap needs 1.13 (Linux 6.5)");
 	expect(&d, "kfd-agent", GP_VERDICT_CAN, "");
 	d.valid &= ~(u32)GP_DOCTOR_KFD_VERSION;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "--probe");
@@ -127,7 +127,7 @@ static void debug_trap_needs_the_right_to_attach(void **state)
 	expect(&d, "kfd-debug", GP_VERDICT_CAN, "running processes of this user");
 	d.ptrace_scope = 1;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
-	       "ptrace_scope 1 allows attaching only to child processes");
+	       "ptrace_scope 1 allows attaching only to descendants");
 	d.ptrace_scope = 2;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "CAP_SYS_PTRACE");
 	d.valid &= ~(u32)GP_DOCTOR_CAPABILITIES;
@@ -204,7 +204,7 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "driver 580.159.04");
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "processes of this user");
 	d.nvidia.count = 2;
-	expect(&d, "nv-suspend", GP_VERDICT_CAN, "several GPUs");
+	expect(&d, "nv-suspend", GP_VERDICT_CAN, "multiple GPUs");
 	d.nvidia_mig = true;
 	expect(&d, "nv-timeslice", GP_VERDICT_CAN,
 	       "MIG has been tested only with a simulated driver");

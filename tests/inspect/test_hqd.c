@@ -258,14 +258,20 @@ static void live_text_is_joined_with_live_descriptors(void **state)
 	query.root.dir = root;
 	slots = read_hqd(&query);
 	assert_int_equal(slots.list.items[0].pid, 701);
-	assert_false(slots.list.items[0].valid & GP_SLOT_REGISTERS);
+	assert_true(slots.list.items[0].valid & GP_SLOT_REGISTERS);
+	assert_int_equal(gp_inspect_register_count(&slots.list.items[2]), 43);
+	assert_string_equal(gp_inspect_register_at(&slots.list.items[2], 17).name,
+			    "SDMA_RLC_DOORBELL");
+	assert_string_equal(gp_inspect_register_at(&slots.list.items[2], 17).fields[0].name,
+			    "ENABLE");
+	assert_int_equal(gp_inspect_register_at(&slots.list.items[2], 17).fields[0].value, 1);
 	assert_non_null(strstr(slots.pids_from, "/sys/kernel/debug/kfd/mqds"));
 	gp_inspect_slots_free(&slots);
 	/* What the user says goes before the topology. */
-	assert_true(gp_inspect_kfd_query_set_gfx(&query, "gfx1030"));
+	assert_true(gp_inspect_kfd_query_set_gfx(&query, "gfx1300"));
 	assert_false(gp_inspect_kfd_query_set_gfx(&(struct gp_inspect_kfd_query){0}, "1030"));
 	slots = read_hqd(&query);
-	assert_true(slots.list.items[0].valid & GP_SLOT_REGISTERS);
+	assert_false(slots.list.items[0].valid & GP_SLOT_REGISTERS);
 	gp_inspect_slots_free(&slots);
 }
 

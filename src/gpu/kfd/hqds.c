@@ -20,7 +20,6 @@ struct hqds {
 	bool refused; /* the kernel printed an empty line where the rows should be */
 	bool have_node;
 	bool node_empty; /* nothing after the node line yet */
-	bool guessed_gfx10;
 	u32 node_line;
 	u32 node, gpu_id;
 	size_t cp_words, sdma_words; /* words of the blocks seen so far; 0 = none */
@@ -84,27 +83,27 @@ static u32 version_of(const struct hqds *hqds)
 		       : 0;
 }
 
-static bool layout_known(struct hqds *hqds)
+static bool cp_layout_known(const struct hqds *hqds, u32 version)
 {
-	u32 version = version_of(hqds);
-	enum gp_gpu_cp_layout layout;
-
-	/* gfx11 and later may print the same addresses with other contents. */
-	if (version && !gp_kfd_gfx_has_layout(version))
-		return false;
-	if (hqds->slot.kind == GP_SLOT_SDMA)
-		return gp_kfd_block_is_sdma(&hqds->block);
 	if (version)
 		return hqds->block.count == GP_HQD_WORDS && gp_kfd_block_contiguous(&hqds->block);
-	layout = gp_kfd_block_cp_layout(&hqds->block);
-	if (layout == GP_CP_GFX10 && !hqds->guessed_gfx10) {
-		hqds->guessed_gfx10 = true;
-		gp_diag(hqds->diag, GP_NOTE,
-			"%s:%u: the register addresses look like gfx10; for gfx11 or later use "
-			"--gfx",
-			hqds->source->name, hqds->slot.line);
-	}
-	return layout != GP_CP_UNKNOWN;
+	return gp_kfd_block_cp_layout(&hqds->block) != GP_CP_UNKNOWN;
+}
+
+/* Leaves the words of a layout that is not known as they are. */
+static void decode(struct hqds *hqds)
+{
+	const struct gp_kfd_sdma_layout *sdma = NULL;
+	u32 version = version_of(hqds);
+
+	if (version && !gp_kfd_gfx_has_layout(version))
+		return;
+	if (hqds->slot.kind == GP_SLOT_SDMA)
+		sdma = gp_kfd_sdma_slot(version, &hqds->block);
+	if (sdma)
+		gp_kfd_slot_decode_sdma(&hqds->slot, sdma, hqds->block.words);
+	else if (hqds->slot.kind != GP_SLOT_SDMA && cp_layout_known(hqds, version))
+		gp_kfd_slot_decode_cp(&hqds->slot, hqds->block.words);
 }
 
 /* Words a block of this kind should have, as far as is known. */
@@ -137,12 +136,7 @@ static int finish_slot(struct hqds *hqds, bool at_end)
 		size_t *words = slot->kind == GP_SLOT_SDMA ? &hqds->sdma_words : &hqds->cp_words;
 
 		*words = hqds->block.count;
-		if (layout_known(hqds)) {
-			if (slot->kind == GP_SLOT_SDMA)
-				gp_kfd_slot_decode_sdma(slot, hqds->block.words);
-			else
-				gp_kfd_slot_decode_cp(slot, hqds->block.words);
-		}
+		decode(hqds);
 	}
 	return gp_kfd_slot_push(hqds->out, slot, &hqds->block);
 }

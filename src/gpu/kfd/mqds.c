@@ -71,31 +71,30 @@ static bool parse_header(const struct gp_kfd_lines *lines, struct gp_kfd_slot *s
 	return true;
 }
 
-static bool layout_known(const struct mqds *mqds)
+static void decode_sdma(struct mqds *mqds, u32 version)
 {
-	const struct gp_gpu_debugfs_source *source = mqds->source;
-	const struct gp_kfd_block *block = &mqds->block;
-	u32 version = source->gfx_version ? source->gfx_version(source->ctx, mqds->slot.gpu_id) : 0;
+	const struct gp_kfd_sdma_layout *layout = gp_kfd_sdma_descriptor(version, &mqds->block);
 
-	if (version && !gp_kfd_gfx_has_layout(version))
-		return false;
-	if (mqds->slot.kind == GP_SLOT_SDMA)
-		return block->count == GP_SDMA_MQD_WORDS;
-	return block->count == GP_MQD_WORDS && (version || block->words[0] == GP_MQD_HEADER);
+	if (!layout)
+		return;
+	gp_kfd_slot_decode_sdma(&mqds->slot, layout, mqds->block.words);
+	gp_kfd_sdma_place(layout, mqds->block.words, &mqds->slot);
 }
 
+/* Leaves the words of a layout that is not known as they are. */
 static void decode(struct mqds *mqds)
 {
+	const struct gp_gpu_debugfs_source *source = mqds->source;
 	struct gp_kfd_slot *slot = &mqds->slot;
-	const u32 *words = mqds->block.words;
+	const struct gp_kfd_block *block = &mqds->block;
+	u32 version = source->gfx_version ? source->gfx_version(source->ctx, slot->gpu_id) : 0;
 
-	if (slot->kind == GP_SLOT_SDMA) {
-		gp_kfd_slot_decode_sdma(slot, words);
-		slot->pipe = words[GP_SDMA_MQD_ENGINE];
-		slot->queue = words[GP_SDMA_MQD_QUEUE];
-	} else {
-		gp_kfd_slot_decode_cp(slot, words + GP_MQD_BLOCK);
-	}
+	if (version && !gp_kfd_gfx_has_layout(version))
+		return;
+	if (slot->kind == GP_SLOT_SDMA)
+		decode_sdma(mqds, version);
+	else if (block->count == GP_MQD_WORDS && (version || block->words[0] == GP_MQD_HEADER))
+		gp_kfd_slot_decode_cp(slot, block->words + GP_MQD_BLOCK);
 	/* The VMID is the firmware's choice; until it saved the queue once there is none. */
 	if (!slot->vmid)
 		slot->valid &= ~(u32)GP_SLOT_VMID;
@@ -127,8 +126,7 @@ static int finish_dump(struct mqds *mqds, bool at_end)
 	} else {
 		*(slot->kind == GP_SLOT_SDMA ? &mqds->sdma_words : &mqds->compute_words) =
 			mqds->block.count;
-		if (layout_known(mqds))
-			decode(mqds);
+		decode(mqds);
 	}
 	slot->xcc = mqds->xcc;
 	if (mqds->xcc) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abi/kfd_ioctl.h"
+#include "base/host/process.h"
 #include "base/i18n.h"
 #include "base/parse.h"
 
@@ -240,15 +241,14 @@ int gp_kfd_describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 	return error;
 }
 
-/* KFD lists processes by their pid in the first namespace, whose number is fixed in the kernel
- * (PROC_PID_INIT_INO). A copied tree has its own. */
+/* KFD lists processes by their pid in the first namespace. A copied tree has its own. */
 static bool sees_our_pids(const struct gp_root *root)
 {
 	char name[64];
 
 	return !gp_root_is_live(root) ||
 	       (gp_root_readlink(root, name, sizeof(name), "/proc/self/ns/pid") == 0 &&
-		strcmp(name, "pid:[4026531836]") == 0);
+		gp_process_host_view(root));
 }
 
 int gp_kfd_lists_queue(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue)

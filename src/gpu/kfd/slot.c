@@ -36,7 +36,7 @@ bool gp_kfd_gfx_has_layout(u32 gfx_version)
 {
 	u32 major = gfx_version / 10000;
 
-	return major == 9 || major == 10;
+	return major >= 9 && major <= 12;
 }
 
 enum gp_gpu_cp_layout gp_kfd_block_cp_layout(const struct gp_kfd_block *block)
@@ -47,36 +47,12 @@ enum gp_gpu_cp_layout gp_kfd_block_cp_layout(const struct gp_kfd_block *block)
 		return GP_CP_UNKNOWN;
 	first = block->addresses[0] / 4;
 	if (first == GP_HQD_SEGMENT_GFX10 + GP_HQD_FIRST_DWORD_GFX10)
-		return GP_CP_GFX10;
+		return GP_CP_GFX10_ON;
 	/* Every XCC has its own base, so only what is left after it is compared. */
 	if (first >= GP_HQD_FIRST_DWORD_GFX9 &&
 	    (first - GP_HQD_FIRST_DWORD_GFX9) % GP_HQD_SEGMENT_ALIGN_GFX9 == 0)
 		return GP_CP_GFX9;
 	return GP_CP_UNKNOWN;
-}
-
-bool gp_kfd_block_is_sdma(const struct gp_kfd_block *block)
-{
-#define GP_RANGE(index, offset) {(index), (offset)},
-	static const struct {
-		size_t index;
-		u32 offset;
-	} ranges[] = {GP_SDMA_RANGES(GP_RANGE)};
-#undef GP_RANGE
-	size_t range = 0;
-
-	if (block->count < GP_SDMA_WORDS_MIN || block->count > GP_SDMA_WORDS_MAX)
-		return false;
-	for (size_t i = 0; i < block->count; i++) {
-		u32 offset;
-
-		if (range + 1 < GP_ARRAY_SIZE(ranges) && i == ranges[range + 1].index)
-			range++;
-		offset = ranges[range].offset + 4 * (u32)(i - ranges[range].index);
-		if (block->addresses[i] - block->addresses[0] != offset)
-			return false;
-	}
-	return true;
 }
 
 /* Ring size from log2 of its dwords; false when the register cannot be right. */
@@ -167,22 +143,11 @@ void gp_kfd_slot_decode_cp(struct gp_kfd_slot *slot, const u32 *w)
 	decode_save_area(slot, w);
 }
 
-void gp_kfd_slot_decode_sdma(struct gp_kfd_slot *slot, const u32 *w)
+void gp_kfd_slot_set_ring(struct gp_kfd_slot *slot, u32 log2_dwords, u64 rptr_dwords,
+			  u64 wptr_dwords)
 {
-	slot->valid |= GP_SLOT_REGISTERS | GP_SLOT_VMID | GP_SLOT_DOORBELL;
-	/*
-	 * RB_ENABLE alone stays set in slots that were left: a captured MI308X shows seven, four
-	 * of them with one ring. Without a doorbell such a slot can never be given work.
-	 */
-	slot->doorbell_enabled = GP_SDMA_FIELD(w, DOORBELL, ENABLE);
-	slot->active = GP_SDMA_FIELD(w, RB_CNTL, RB_ENABLE) && slot->doorbell_enabled;
-	slot->vmid = GP_SDMA_FIELD(w, RB_CNTL, RB_VMID);
-	slot->ring = gp_join64(w[GP_SDMA_RB_BASE], w[GP_SDMA_RB_BASE_HI]) << GP_HQD_ADDRESS_SHIFT;
-	slot->doorbell = GP_SDMA_FIELD(w, DOORBELL_OFFSET, OFFSET);
-	/* These pointers are in bytes. */
-	if (set_ring_size(slot, GP_SDMA_FIELD(w, RB_CNTL, RB_SIZE)))
-		set_pointers(slot, gp_join64(w[GP_SDMA_RB_RPTR], w[GP_SDMA_RB_RPTR_HI]) / 4,
-			     gp_join64(w[GP_SDMA_RB_WPTR], w[GP_SDMA_RB_WPTR_HI]) / 4, false);
+	if (set_ring_size(slot, log2_dwords))
+		set_pointers(slot, rptr_dwords, wptr_dwords, false);
 }
 
 int gp_kfd_slot_push(struct gp_kfd_slot_list *list, const struct gp_kfd_slot *slot,

@@ -98,8 +98,7 @@ int gp_kfd_text_check(const struct gp_gpu_debugfs_source *source, struct gp_diag
 
 	if (compression)
 		return gp_fail(diag, -EINVAL,
-			       "%s:1: the file is compressed (%s); read it with '%s FILE | "
-			       "gpreempt ... --file -'",
+			       "%s is compressed (%s); decompress it first: %s FILE > NEWFILE",
 			       source->name, compression, command);
 	if (probe && memchr(source->text, '\0', probe))
 		return gp_fail(diag, -EINVAL,

@@ -186,10 +186,10 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 	malformed = gp_kfd_parse_properties(gp_buf_str(&text), text.len, p, P_COUNT);
 	if (malformed)
 		gp_diag(diag, GP_WARNING,
-			ngettext("KFD node %s: skipped %zu line of its properties that is not a "
-				 "\"key number\" pair",
-				 "KFD node %s: skipped %zu lines of its properties that are not "
-				 "\"key number\" pairs",
+			ngettext("KFD node %s: skipped %zu malformed line in its properties "
+				 "(expected \"key number\")",
+				 "KFD node %s: skipped %zu malformed lines in its properties "
+				 "(expected \"key number\")",
 				 (unsigned long)malformed),
 			node, malformed);
 	apply_properties(gpu, p);
