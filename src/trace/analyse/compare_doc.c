@@ -5,7 +5,8 @@
 #include "base/i18n.h"
 #include "trace/analyse/compare.h"
 
-#define NAMES_SHOWN  20 /* kernels of each case */
+#define NAMES_SHOWN 20 /* kernels of each case */
+_Static_assert(NAMES_SHOWN == 20, "the title of the table says so");
 #define NAME_COLUMNS 72 /* bytes of a kernel's name that people see; JSON has all of it */
 
 static const char *const letters[2] = {"A", "B"};
@@ -104,21 +105,22 @@ static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 #define OF_JUMPS(i)   gp_v_count(c->cases[i]->jumps)
 	METRIC("queues", _("hardware queues"), OF_QUEUES);
 	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
-	METRIC("named", _("of these, with a kernel name"), OF_NAMED);
+	METRIC("named", _("kernels submitted, with a known name"), OF_NAMED);
 	METRIC("kernels", _("distinct kernels"), OF_KERNELS);
 	METRIC("barriers", _("barriers"), OF_BARRIERS);
 	METRIC("copies", _("copies submitted to a copy engine"), OF_COPIES);
 	METRIC("copy_bytes", _("bytes copied by the copy engines"), OF_BYTES);
 	METRIC("calls", _("HIP calls"), OF_CALLS);
-	METRIC("waits", _("of these, calls that wait (*Synchronize)"), OF_WAITS);
+	METRIC("waits", _("HIP calls that wait (*Synchronize)"), OF_WAITS);
 	METRIC("length_ns", _("time from first to last submission"), OF_LENGTH);
 	METRIC("rate", _("kernels per second"), OF_RATE);
-	METRIC("queues_at_once_high", _("queues used within 10 ms, maximum"), OF_AT_ONCE);
-	METRIC("queues_at_once_mean", _("queues used within 10 ms, mean"), OF_MEAN);
+	METRIC("queues_at_once_high", _("queues used in a 10 ms window, maximum (16: 16 or more)"),
+	       OF_AT_ONCE);
+	METRIC("queues_at_once_mean", _("queues used in a 10 ms window, mean"), OF_MEAN);
 	METRIC("packets_ahead_mean", _("packets already in the queue at submission, mean"),
 	       OF_AHEAD);
 	METRIC("idle_gaps", _("pauses of 1 ms or more"), OF_GAPS);
-	METRIC("idle_share", _("share of time in such pauses"), OF_IDLE);
+	METRIC("idle_share", _("share of time spent in pauses of 1 ms or more"), OF_IDLE);
 	if (c->cases[0]->jumps || c->cases[1]->jumps)
 		METRIC("jumps", _("backward clock jumps"), OF_JUMPS);
 }
@@ -182,7 +184,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 		    gp_v_if(c->pids_known, gp_v_count(c->shared_queues)));
 	gp_doc_fact(doc, "same_hsa_ids", "HSA ids found in both", gp_v_count(c->same_ids));
 	gp_doc_fact(doc, "overlap_ns",
-		    "Time during which both were active (if on the same machine)",
+		    "Overlap of both runs, first to last event (only if recorded on one machine)",
 		    gp_v_if(c->has_overlap, gp_v_ns(c->overlap_ns)));
 	gp_doc_note(doc, "HSA ids are per process: the same id in two processes means two queues.");
 }
@@ -190,7 +192,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 static void put_classes(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "kernels", "Kernels");
-	gp_doc_table(doc, "classes", "By class (derived from the name)");
+	gp_doc_table(doc, "classes", "By class (derived from the kernel name)");
 	gp_doc_column(doc, "class", "CLASS");
 	gp_doc_column(doc, "a", "A");
 	gp_doc_column(doc, "a_share", "SHARE OF A");
@@ -237,7 +239,8 @@ static void put_kernel(struct gp_doc *doc, const struct gp_trace_workload *workl
 
 static void put_names(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_table(doc, "names", "By name, most frequent first; sizes in work-items");
+	gp_doc_table(doc, "names",
+		     "By name, the 20 most frequent of each case; sizes in work-items");
 	gp_doc_column(doc, "case", "CASE");
 	gp_doc_column(doc, "kernel", "KERNEL");
 	gp_doc_column(doc, "class", "CLASS");

@@ -260,8 +260,8 @@ static int refuse(int fd, const char *name, struct gp_diag *diag)
 	format = gp_compression(start, (size_t)got, &command);
 	if (format)
 		return gp_fail(diag, -EINVAL,
-			       "%s is compressed (%s). Decompress it first: %s FILE > text", name,
-			       format, command);
+			       "%s is compressed (%s); decompress it first: %s FILE > NEWFILE",
+			       name, format, command);
 	return gp_fail(diag, -EINVAL,
 		       "%s: unknown format (expected an AMD log, libhsakmt output, ftrace text, "
 		       "trace.dat, KFD kernel messages, a rocprof file, a process list from "

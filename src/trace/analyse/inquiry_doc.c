@@ -157,10 +157,10 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		put_steps(q, doc);
 	if (path->creation_count > whole)
 		gp_doc_note(doc,
-			    ngettext("The trace does not contain the end of %llu queue creation, "
-				     "which took at least the time counted here.",
-				     "The trace does not contain the end of %llu queue creations, "
-				     "which took at least the time counted here.",
+			    ngettext("The end of %llu queue creation is missing from the trace; "
+				     "the times above include only the recorded part.",
+				     "The ends of %llu queue creations are missing from the trace; "
+				     "the times above include only the recorded part.",
 				     (unsigned long)(path->creation_count - whole)),
 			    (unsigned long long)(path->creation_count - whole));
 }
@@ -179,9 +179,9 @@ static void put_mqd(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		     GP_MATCH_NAME, "map_queues_cpsch");
 	count_answer(q, doc, "any", _("calls to functions named *mqd*"), GP_MATCH_PART, "mqd");
 	answer(doc, "contents", _("contents of the MQD"), gp_v_missing(), gp_v_missing());
-	gp_doc_note(doc,
-		    "With the hardware scheduler, the driver never loads an MQD: the runlist "
-		    "points to the MQD, and the firmware loads it. 'gpreempt mqd' decodes MQDs.");
+	gp_doc_note(doc, "With the hardware scheduler, the driver does not load the MQDs of user "
+			 "queues: the runlist points to them, and the firmware loads them. "
+			 "'gpreempt mqd' decodes MQDs.");
 }
 
 /* Queues that the runtime aborted, each with the line that says so. */
@@ -227,7 +227,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "queues", label, gp_v_count(count),
 		       place(input->name, input->created_line, text, sizeof(text)));
-		snprintf(label, sizeof(label), _("%s: of these, shared by several streams"),
+		snprintf(label, sizeof(label), _("%s: compute queues shared by several streams"),
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "shared", label, gp_v_count(multiple),
 		       place(input->name, input->created_line, text, sizeof(text)));
@@ -238,7 +238,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		       gp_v_if(gp_trace_workload_has_copies(input->workload),
 			       gp_v_count(input->workload->copies)),
 		       place(input->name, input->copy_line, text, sizeof(text)));
-		snprintf(label, sizeof(label), _("%s: kernels"),
+		snprintf(label, sizeof(label), _("%s: kernels submitted"),
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "kernels", label,
 		       gp_v_if(gp_trace_workload_has_packets(input->workload),
@@ -246,11 +246,11 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		       place(input->name, input->packet_line, text, sizeof(text)));
 	}
 	if (silent)
-		gp_doc_note(doc,
-			    "Packets are logged with AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later).");
+		gp_doc_note(doc, "Packets are logged only at AMD_LOG_LEVEL=4 or higher (5 with "
+				 "ROCm 7.1 or later).");
 	if (!logs)
 		answer(doc, "queues", _("compute queues"), gp_v_missing(), gp_v_missing());
-	gp_doc_note(doc, "'gpreempt compare A B' puts two workloads side by side.");
+	gp_doc_note(doc, "'gpreempt compare A B' compares two workloads.");
 }
 
 static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
@@ -274,6 +274,26 @@ static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 			 "commands to the scheduler.");
 }
 
+/* A call with no active runlist returns at once: it is not an unmap. */
+static void put_unmaps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_trace_unmaps *unmaps = &q->path.unmaps;
+	char text[256];
+	struct gp_show_value evidence = unmaps->count ? place(q->inputs[unmaps->input]->name,
+							      unmaps->line, text, sizeof(text))
+						      : gp_v_missing();
+
+	count_answer(q, doc, "unmap_calls", _("calls to unmap_queues_cpsch"), GP_MATCH_NAME,
+		     "unmap_queues_cpsch");
+	time_answer(q, doc, "unmap_call_ns", _("time per call, mean"), "unmap_queues_cpsch");
+	answer(doc, "unmaps", _("calls that unmapped queues"),
+	       gp_v_if(unmaps->known, gp_v_count(unmaps->count)), evidence);
+	answer(doc, "unmap_ns", _("time per unmap, mean"),
+	       gp_v_if(unmaps->timed,
+		       gp_v_ns(unmaps->timed ? unmaps->total_ns / unmaps->timed : 0)),
+	       evidence);
+}
+
 static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	const struct gp_trace_inquiry_input *log = first_log(q);
@@ -283,9 +303,7 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	answer(doc, "priorities", _("high or low queue priority used"),
 	       gp_v_if(log && log->created_line, gp_v_bool(log && log->priority_line)),
 	       log ? place(log->name, log->priority_line, text, sizeof(text)) : gp_v_missing());
-	count_answer(q, doc, "unmaps", _("unmaps of all queues (unmap_queues_cpsch)"),
-		     GP_MATCH_NAME, "unmap_queues_cpsch");
-	time_answer(q, doc, "unmap_ns", _("time per unmap, mean"), "unmap_queues_cpsch");
+	put_unmaps(q, doc);
 	time_answer(q, doc, "fence_ns",
 		    _("time per wait for the GPU, mean (amdkfd_fence_wait_timeout)"),
 		    "amdkfd_fence_wait_timeout");
@@ -295,8 +313,8 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	time_answer(q, doc, "suspend_ns", _("time to suspend, mean (suspend_queues)"),
 		    "suspend_queues");
 	count_answer(q, doc, "evictions",
-		     _("evictions of a process by the driver (evict_process_queues)"),
-		     GP_MATCH_START, "evict_process_queues");
+		     _("process evictions by the driver (evict_process_queues)"), GP_MATCH_START,
+		     "evict_process_queues");
 	gp_doc_note(doc,
 		    "Stream priorities order waiting work and do not stop running work. Suspending "
 		    "a process through KFD stops its running work: the driver unmaps all queues of "

@@ -52,7 +52,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 		  gp_v_if(creations, gp_v_ns(creations ? sum / creations : 0)),
 		  judge(creations, creations && sum / creations < GP_NS_PER_MS));
 	/* A trace of a few functions only would show none; that says nothing. */
-	indicator(doc, "mqd", _("MQD operations per queue created"), "1-2",
+	indicator(doc, "mqd", _("calls to init_mqd* and update_mqd* per queue created"), "1-2",
 		  gp_v_if(creations && mqd,
 			  gp_v_real(GP_UNIT_REAL, creations ? (double)mqd / (double)creations : 0)),
 		  judge(creations && mqd, creations && mqd >= creations && mqd <= 2 * creations));
@@ -220,8 +220,8 @@ static void note_strangers(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 						len ? ", " : "", gp_trace_clock_name(clock));
 	gp_doc_note(doc,
 		    "No input relates these clocks to MONOTONIC: %s. Their times are not compared "
-		    "with others ('gpreempt trace' writes clocks.json, which relates MONOTONIC_RAW "
-		    "and BOOTTIME).",
+		    "with those of other clocks (clocks.json from 'gpreempt trace' relates "
+		    "MONOTONIC_RAW and BOOTTIME).",
 		    names);
 }
 
@@ -255,8 +255,9 @@ static void put_clocks(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		gp_doc_note(doc, "The log and the trace use the same clock, MONOTONIC: their times "
 				 "can be compared directly.");
 	if (text)
-		gp_doc_note(doc, "ftrace text does not name its clock; give it with --trace-clock. "
-				 "Durations are never computed across clocks.");
+		gp_doc_note(doc,
+			    "ftrace text does not name its clock; 'gpreempt analyze --trace-clock' "
+			    "sets it. Durations are never computed across clocks.");
 }
 
 struct gp_doc *gp_trace_inquiry_doc(const struct gp_trace_inquiry *inquiry)

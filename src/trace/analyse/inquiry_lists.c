@@ -191,10 +191,12 @@ static void put_decisions(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	gp_doc_fact(doc, "failed", "Operations that failed", gp_v_count(decisions->failed));
 	gp_doc_fact(doc, "observed", "Decisions recorded but not executed (observe mode)",
 		    gp_v_count(decisions->observed));
-	gp_doc_fact(doc, "held_ns", "Time suspended, mean",
+	gp_doc_fact(doc, "held_ns",
+		    "Time from a decision to suspend to the decision to resume, mean",
 		    gp_v_if(decisions->held,
 			    gp_v_ns(decisions->held ? decisions->held_ns / decisions->held : 0)));
-	gp_doc_fact(doc, "held_longest_ns", "Time suspended, longest",
+	gp_doc_fact(doc, "held_longest_ns",
+		    "Time from a decision to suspend to the decision to resume, longest",
 		    gp_v_if(decisions->held, gp_v_ns(decisions->held_max_ns)));
 	gp_doc_fact(doc, "evidence", "First line",
 		    place(q, decisions->input, decisions->line, text, sizeof(text)));
@@ -212,7 +214,7 @@ void gp_trace_inquiry_lists(const struct gp_trace_inquiry *q, struct gp_doc *doc
 		return;
 	gp_doc_section(doc, "hsakmt", "libhsakmt");
 	gp_doc_fact(doc, "lines", "Lines printed", gp_v_count(q->hsakmt_lines));
-	gp_doc_fact(doc, "calls", "Of these, with a function name", gp_v_count(q->hsakmt_calls));
+	gp_doc_fact(doc, "calls", "Lines with a function name", gp_v_count(q->hsakmt_calls));
 	gp_doc_fact(doc, "evidence", "First line",
 		    place(q, q->hsakmt_input, q->hsakmt_line, text, sizeof(text)));
 	gp_doc_note(doc, "libhsakmt prints neither times nor process ids: its lines cannot be "

@@ -20,7 +20,9 @@ struct gp_trace_path_thread {
 	u64 last_ns;
 	bool sent; /* its runlist: nothing of it comes after */
 	u32 stack[DEPTH];
-	u32 depth; /* may be more than are kept */
+	u32 depth;                      /* may be more than are kept */
+	bool unmap_open, unmap_counted; /* in unmap_queues_cpsch; it took queues off */
+	u64 unmap_start_ns, unmap_line;
 };
 
 /* What starts a creation, the outermost that was traced, and what cannot be part of one. */
@@ -30,6 +32,9 @@ static const char *const roots[] = {"kfd_ioctl_create_queue", "pqm_create_queue"
 static const char *const sends = "pm_send_runlist";
 static const char *const again[] = {"unmap_queues_cpsch", "execute_queues_cpsch",
 				    "map_queues_cpsch"};
+/* What unmap_queues_cpsch calls only if there is something to unmap. */
+static const char *const unmapping = "unmap_queues_cpsch";
+static const char *const unmaps[] = {"pm_send_unmap_queue", "amdkfd_fence_wait_timeout"};
 static const char *const others[] = {"kfd_ioctl",
 				     "kfd_open",
 				     "kfd_release",
@@ -246,6 +251,46 @@ static int follow(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *th
 	return 0;
 }
 
+static void count_unmap(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *thread)
+{
+	thread->unmap_counted = true;
+	if (!path->unmaps.count++) {
+		path->unmaps.line = thread->unmap_line;
+		path->unmaps.input = path->input;
+	}
+}
+
+static void time_unmap(struct gp_trace_unmaps *all, const struct gp_trace_path_thread *thread,
+		       const struct gp_event *event)
+{
+	if (event->valid & GP_EV_DURATION)
+		all->total_ns += event->duration_ns;
+	else if (event->valid & GP_EV_TIME && event->time_ns >= thread->unmap_start_ns)
+		all->total_ns += event->time_ns - thread->unmap_start_ns;
+	else
+		return;
+	all->timed++;
+}
+
+static void follow_unmap(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *thread,
+			 const struct gp_event *event)
+{
+	bool enter = event->kind == GP_EVENT_ENTER;
+
+	if (is_one_of(event, &unmapping, 1)) {
+		if (!enter && thread->unmap_open && thread->unmap_counted)
+			time_unmap(&path->unmaps, thread, event);
+		thread->unmap_open = enter;
+		thread->unmap_counted = false;
+		thread->unmap_start_ns = event->time_ns;
+		thread->unmap_line = event->line;
+	} else if (enter && is_one_of(event, unmaps, GP_ARRAY_SIZE(unmaps))) {
+		path->unmaps.known = true;
+		if (thread->unmap_open && !thread->unmap_counted)
+			count_unmap(path, thread);
+	}
+}
+
 int gp_trace_kfdpath_event(void *ctx, const struct gp_event *event)
 {
 	struct gp_trace_kfdpath *path = ctx;
@@ -261,6 +306,7 @@ int gp_trace_kfdpath_event(void *ctx, const struct gp_event *event)
 	thread = find_thread(path, event);
 	if (!thread || find_function(path, event, &function))
 		return -ENOMEM;
+	follow_unmap(path, thread, event);
 	at = (u32)(thread - path->states);
 	if (event->kind == GP_EVENT_ENTER) {
 		path->functions[function].count++;

@@ -26,6 +26,18 @@ struct gp_trace_creation {
 	bool ended; /* its return was seen; else it lasted at least this */
 };
 
+/*
+ * Calls of unmap_queues_cpsch that took queues off the GPU. A call returns at once if no runlist is
+ * active; only a trace of what it calls shows which calls those are.
+ */
+struct gp_trace_unmaps {
+	bool known; /* a function that only real unmaps call was traced */
+	u64 count;
+	u64 timed, total_ns; /* those whose length is known */
+	u64 line;            /* of the first */
+	u32 input;
+};
+
 /* Creations that are kept one by one; so that memory is bounded. */
 #define GP_KFDPATH_CREATIONS 1024
 
@@ -37,6 +49,7 @@ struct gp_trace_kfdpath {
 	struct gp_trace_creation longest;
 	struct gp_trace_creation *creations; /* the first ones, in the order they began */
 	size_t creation_kept, creation_capacity;
+	struct gp_trace_unmaps unmaps;
 	u64 lost, gaps;
 	/* private */
 	struct gp_map threads; /* (input, pid) -> thread */

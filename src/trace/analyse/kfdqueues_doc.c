@@ -5,8 +5,9 @@
 #include "base/i18n.h"
 #include "trace/analyse/kfdqueues.h"
 
-/* Pairs of processes shown; the rest is counted. */
+/* Pairs of processes shown; the rest is neither shown nor counted. */
 #define PAIRS_SHOWN 64
+_Static_assert(PAIRS_SHOWN == 64, "the label of their number says so");
 /* With more processes, pairs are not compared. */
 #define PROCESSES_PAIRED 2000
 
@@ -39,7 +40,7 @@ static struct gp_show_value reading_word(enum gp_trace_offset_reading reading)
 	case GP_OFFSET_SLICE:
 		return gp_v_word("absolute-dwords", _("dwords from the start of the BAR"));
 	case GP_OFFSET_UNKNOWN:
-		return gp_v_word("unknown", _("unknown (neither layout of the driver matches)"));
+		return gp_v_word("unknown", _("unknown (matches neither driver layout)"));
 	case GP_OFFSET_NONE:
 		break;
 	}
@@ -198,7 +199,8 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 	gp_doc_fact(doc, "pid_hash_matches", "Processes whose queue ids start at (pid % 256) x 4",
 		    gp_v_count(matches));
 	gp_doc_fact(doc, "processes_with_pid", "Processes with a known pid", gp_v_count(hashed));
-	gp_doc_fact(doc, "overlapping_pairs", "Process pairs that overlap", gp_v_count(pairs));
+	gp_doc_fact(doc, "overlapping_pairs",
+		    "Process pairs with overlaps that are listed (at most 64)", gp_v_count(pairs));
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 
@@ -206,14 +208,13 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 			gp_doc_note(
 				doc,
 				_("Process %u: the first offset is the start of a doorbell slice "
-				  "in dwords, but the offsets differ by 8, the size of a doorbell "
-				  "in bytes (2 dwords): the list mixes dwords and bytes."),
+				  "in dwords, but the offsets increase by 8, which is the size of "
+				  "a doorbell in bytes: the trace mixes dwords and bytes."),
 				p->pid);
 	}
-	gp_doc_note(
-		doc,
-		"Queue ids come from a bitmap per process: queue 0 of one process and queue 0 of "
-		"another are different queues, and deriving ids from the pid has no effect.");
+	gp_doc_note(doc,
+		    "Queue ids are assigned per process: queue 0 of one process and queue 0 of "
+		    "another are different queues, so ids need not be derived from the pid.");
 	gp_doc_note(doc, "The offset of a doorbell is 0x800 + doorbell slice x 0x800 + doorbell id "
 			 "x 2 dwords, with one doorbell slice per process and device: doorbells of "
 			 "two live processes cannot overlap.");

@@ -80,8 +80,8 @@ static void check_totals(const struct gp_trace_submission *s, struct gp_doc *doc
 			continue;
 		if (!differing++)
 			gp_buf_printf(&text,
-				      _("%s: calls %llu, time %llu ns; in the summary: calls %llu, "
-					"time %llu ns"),
+				      _("%s: in the trace: calls %llu, time %llu ns; in the "
+					"summary: calls %llu, time %llu ns"),
 				      s->names.items[use->name].text,
 				      (unsigned long long)use->calls,
 				      (unsigned long long)use->total_ns,
@@ -90,7 +90,7 @@ static void check_totals(const struct gp_trace_submission *s, struct gp_doc *doc
 	}
 	if (compared && !differing)
 		gp_buf_printf(&text,
-			      ngettext("%llu name matches", "%llu names match",
+			      ngettext("%llu entry matches", "%llu entries match",
 				       (unsigned long)compared),
 			      (unsigned long long)compared);
 	put(doc, "totals", _("the calls match the profiler summary"),
@@ -110,7 +110,7 @@ static void check_kernels(const struct gp_trace_submission *s, struct gp_doc *do
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == GP_LAYER_KERNEL)
 			kernels += gp_trace_use_calls(&s->uses[i]);
-	gp_buf_printf(&text, _("kernels: %llu, "), (unsigned long long)kernels);
+	gp_buf_printf(&text, _("kernels: %llu, total time "), (unsigned long long)kernels);
 	gp_show_value_text(&shown, &text);
 	put(doc, "kernels", _("kernels ran on the GPU"), kernels ? VERDICT_YES : VERDICT_ABSENT,
 	    kernels ? &text : NULL);
@@ -132,7 +132,7 @@ static void check_copies(const struct gp_trace_submission *s, struct gp_doc *doc
 	if (calls && engines) {
 		gp_buf_puts(&text, "hipMemcpy* ");
 		gp_show_value_text(&a, &text);
-		gp_buf_puts(&text, _("; copy engines busy "));
+		gp_buf_puts(&text, _("; copy engines busy for "));
 		gp_show_value_text(&b, &text);
 	}
 	put(doc, "transfer",
@@ -164,11 +164,11 @@ void gp_trace_submission_checks(const struct gp_trace_submission *s, struct gp_d
 	gp_doc_column(doc, "verdict", "CONFIRMED");
 	gp_doc_column(doc, "evidence", "EVIDENCE");
 	check_calls(s, doc, GP_LAYER_HIP, "launch", _("kernels are launched through HIP"), launch);
-	check_calls(s, doc, GP_LAYER_HSA, "queue", _("HSA creates a queue"), queue);
+	check_calls(s, doc, GP_LAYER_HSA, "queue", _("queues are created through HSA"), queue);
 	check_calls(s, doc, GP_LAYER_HSA, "memory", _("HSA manages memory and copies"), memory);
 	check_calls(s, doc, GP_LAYER_HSA, "signals", _("the program uses HSA signals"), signals);
-	check_calls(s, doc, GP_LAYER_HSA, "write_index", _("packets are written to the queue"),
-		    index);
+	check_calls(s, doc, GP_LAYER_HSA, "write_index",
+		    _("packets are added to the queue (hsa_queue_add_write_index)"), index);
 	check_calls(s, doc, GP_LAYER_HSA, "doorbell",
 		    _("the doorbell is rung (with hsa_signal_store; writing the index does not "
 		      "ring it)"),

@@ -111,7 +111,7 @@ static void kernel_cells(struct gp_doc *doc, const struct gp_trace_use *use)
 static void put_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	put_calls(s, doc, GP_LAYER_KERNEL, "kernels", _("Kernels on the GPU"));
-	gp_doc_table(doc, "shapes", "Kernel shapes (sizes in work-items; waits are means)");
+	gp_doc_table(doc, "shapes", "Kernel shapes (sizes in work-items; times are means)");
 	gp_doc_column(doc, "name", "NAME");
 	gp_doc_column(doc, "grid_low", "GRID MIN");
 	gp_doc_column(doc, "grid_high", "GRID MAX");
@@ -151,7 +151,9 @@ static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->busy_ns)));
 		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->last_ns - queue->first_ns)));
 	}
-	gp_doc_note(doc, "The profiler numbers queues itself: these are not HSA or KFD ids.");
+	gp_doc_note(
+		doc,
+		"These queue numbers are assigned by the profiler; they are not HSA or KFD ids.");
 }
 
 static void put_layer(const struct gp_trace_submission *s, struct gp_doc *doc,
@@ -190,16 +192,15 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 	put_layer(s, doc, GP_LAYER_HSA, "hsa", _("HSA runtime"));
 	put_layer(s, doc, GP_LAYER_COPY, "copy", _("copy engines"));
 	put_layer(s, doc, GP_LAYER_KERNEL, "kernel", _("kernels"));
-	gp_doc_note(
-		doc,
-		"HSA calls run inside HIP calls, and kernels and copies run while either waits: "
-		"SUM OF CALLS counts such time in every layer and does not add up to the length of "
-		"the run. The next columns assign each moment to the deepest active layer only.");
+	gp_doc_note(doc, "HSA calls run inside HIP calls, and kernels and copies run while either "
+			 "waits: SUM OF CALLS counts such time in every layer, so its total can "
+			 "exceed the length of the run. The other columns assign each moment only "
+			 "to the deepest active layer.");
 }
 
 static void put_path(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "critical_path", "Critical path: where HIP calls wait");
+	gp_doc_section(doc, "critical_path", "Where the time of HIP calls goes");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "name", "NAME");
 	gp_doc_column(doc, "total_ns", "TOTAL");

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/i18n.h"
+#include "base/spawn.h"
 #include "base/host/program.h"
 
 /* Shows packets with every runtime; from ROCm 7.1 on 4 does not. */
@@ -121,12 +122,35 @@ static int start(const struct gp_capture_launch *launch, const char *path, char 
 	return failed;
 }
 
-static int find_runtime(char *path, size_t size, struct gp_diag *diag)
+/* Whether this docker or podman has the container. A client without its daemon has none. */
+static bool has_container(const char *runtime, const char *container)
 {
-	if (gp_program_find("docker", path, size) == 0 ||
-	    gp_program_find("podman", path, size) == 0)
-		return 0;
-	return gp_fail(diag, -ENOENT, "--container: neither docker nor podman is installed");
+	const char *argv[] = {runtime, "container", "inspect", container, NULL};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (gp_spawn_silence() == 0)
+			execv(runtime, (char **)argv);
+		_exit(GP_LAUNCH_CANNOT_RUN);
+	}
+	return pid > 0 && gp_spawn_wait(pid) == 0;
+}
+
+/* Where both are installed, the one that has the container; docker if neither has it. */
+static int find_runtime(const char *container, char *path, size_t size, struct gp_diag *diag)
+{
+	char other[PATH_MAX];
+
+	if (gp_program_find("docker", path, size) != 0) {
+		if (gp_program_find("podman", path, size) == 0)
+			return 0;
+		return gp_fail(diag, -ENOENT,
+			       "--container: neither docker nor podman is installed");
+	}
+	if (gp_program_find("podman", other, sizeof(other)) == 0 &&
+	    !has_container(path, container) && has_container(other, container))
+		snprintf(path, size, "%s", other);
+	return 0;
 }
 
 /*
@@ -152,7 +176,7 @@ static void tell_end(const char *path, struct gp_diag *diag)
 static int run_inside(const struct gp_capture_launch *launch, int *status, struct gp_diag *diag)
 {
 	char path[PATH_MAX], **argv;
-	int error = find_runtime(path, sizeof(path), diag), log;
+	int error = find_runtime(launch->container, path, sizeof(path), diag), log;
 
 	if (error)
 		return error;

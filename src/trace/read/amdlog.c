@@ -294,8 +294,7 @@ static int check_magic(const struct reader *reader)
 	if (!format)
 		return 0;
 	return gp_fail(reader->diag, -EINVAL,
-		       "%s is compressed (%s). Decompress it first: %s FILE | gpreempt find "
-		       "--no-live PID -",
+		       "%s is compressed (%s). Decompress it first: %s FILE > text",
 		       reader->options->name, format, command);
 }
 
@@ -313,8 +312,8 @@ static int judge(const struct reader *reader)
 		return 0;
 	if (stats->binary)
 		return gp_fail(reader->diag, -EINVAL,
-			       "%s, line %llu: not a text log (NUL bytes, and no line of an "
-			       "AMD_LOG_LEVEL log before it)",
+			       "%s, line %llu: not a text log (it contains NUL bytes, and no "
+			       "AMD_LOG_LEVEL line precedes them)",
 			       name, (unsigned long long)reader->parser.first_null);
 	return gp_fail(reader->diag, -EINVAL,
 		       "%s: not an AMD_LOG_LEVEL log (lines read: %llu, none recognized). Run the "

@@ -266,9 +266,15 @@ static bool take_call(struct gp_trace_text *text, struct gp_event *event)
 	return true;
 }
 
-/* "HSA Async Copy on copy_engine=0x1, dst=0x..., size=4096, ..."; up to 5.5 "Asycn". */
+/*
+ * "HSA Async Copy on copy_engine=0x1, dst=0x..., size=4096, ..., completion_signal=0x..."; up
+ * to 5.5 "Asycn", from 7 on "HSA Copy copy_engine=...". A copy has a signal that it completes: "HSA
+ * Async Copy staged H2D" only announces the ones that follow.
+ */
 static bool take_copy(struct gp_trace_text *text, struct gp_event *event)
 {
+	static const char signal[] = "completion_signal=";
+	size_t len = (size_t)(text->end - text->p);
 	const char *p = text->p;
 
 	while (p < text->end && *p != '=')
@@ -276,6 +282,9 @@ static bool take_copy(struct gp_trace_text *text, struct gp_event *event)
 	while (p > text->p && p[-1] != ' ' && p[-1] != ',')
 		p--;
 	if (!memmem(text->p, (size_t)(p - text->p), " Copy", 5))
+		return true;
+	if (!memmem(text->p, len, signal, sizeof(signal) - 1) &&
+	    (!text->cut || memmem(text->p, len, " staged ", 8)))
 		return true;
 	set_name(event, GP_EVENT_COPY_START, text->p, p);
 	event->text = p;
@@ -317,7 +326,8 @@ static bool take_upper(struct gp_trace_text *text, u32 queues, struct gp_event *
 	case 'H':
 		if (GP_PARSE_LITERAL(&p, text->end, "HWq="))
 			return gp_trace_amdlog_packet(text, queues, event);
-		if (GP_PARSE_LITERAL(&p, text->end, "HSA As"))
+		if (GP_PARSE_LITERAL(&p, text->end, "HSA As") ||
+		    GP_PARSE_LITERAL(&p, text->end, "HSA Copy "))
 			return take_copy(text, event);
 		if (GP_PARSE_LITERAL(&p, text->end, "Host "))
 			return take_wait(text, event);

@@ -208,8 +208,8 @@ int gp_trace_ftrace_read(int fd, const struct gp_trace_ftrace_options *options,
 	ret = gp_lines_read(fd, options->name, diag, take_line, &reader, &stats->lines);
 	if (!ret && !stats->events)
 		ret = gp_fail(diag, -EINVAL,
-			      "%s, lines 1 to %llu: no ftrace event. Save the text of "
-			      "/sys/kernel/tracing/trace or the output of trace-cmd report",
+			      "%s: no ftrace event found in lines 1 to %llu. Save the text of "
+			      "/sys/kernel/tracing/trace or the output of 'trace-cmd report'",
 			      options->name, (unsigned long long)stats->lines.lines);
 	gp_strings_free(&reader.names);
 	gp_map_free(&reader.stack_of);

@@ -249,9 +249,9 @@ int gp_trace_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_even
 	ret = gp_lines_read(fd, name, diag, take_line, &reader, &stats->lines);
 	if (!ret && !stats->recognised)
 		ret = gp_fail(diag, -EINVAL,
-			      "%s, lines 1 to %llu: no KFD message. Load a driver with [KFD-TRACE] "
-			      "messages, or enable those of the stock driver: echo 'module amdgpu "
-			      "+p' > /sys/kernel/debug/dynamic_debug/control",
+			      "%s: no KFD message found in lines 1 to %llu. Load a driver with "
+			      "[KFD-TRACE] messages, or enable those of the stock driver: echo "
+			      "'module amdgpu +p' > /sys/kernel/debug/dynamic_debug/control",
 			      name, (unsigned long long)stats->lines.lines);
 	return ret;
 }

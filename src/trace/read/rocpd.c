@@ -348,8 +348,8 @@ static int read_database(struct reader *reader, int fd)
 {
 	(void)fd;
 	return gp_fail(reader->diag, -EOPNOTSUPP,
-		       "%s is a SQLite database, and this gpreempt was built without SQLite; let "
-		       "rocprofv3 write CSV (--output-format csv)",
+		       "%s is a SQLite database, but gpreempt was built without SQLite; run "
+		       "rocprofv3 with --output-format csv",
 		       reader->file);
 }
 #endif

@@ -12,6 +12,7 @@
 #include "trace/read/ftrace.h"
 #include "trace/read/hsakmt.h"
 #include "trace/read/kfdlog.h"
+#include "trace/read/plain.h"
 #include "trace/read/rocprof.h"
 #include "trace/read/smi.h"
 #include "trace/read/tracedat.h"
@@ -31,12 +32,12 @@ static int copy_start(int fd)
 {
 	int copy = memfd_create("start", MFD_CLOEXEC), error = 0;
 	char *buffer = malloc(LOOK_AT);
-	ssize_t got = 0;
+	long got = 0;
 
 	if (copy < 0 || !buffer)
 		error = buffer ? -errno : -ENOMEM;
-	if (!error && (got = pread(fd, buffer, LOOK_AT, 0)) < 0)
-		error = -errno;
+	if (!error && (got = gp_trace_plain_start(fd, buffer, LOOK_AT)) < 0)
+		error = (int)got;
 	if (!error && write(copy, buffer, (size_t)got) != got)
 		error = -EIO;
 	free(buffer);

@@ -453,9 +453,10 @@ int gp_trace_dat_open(struct gp_trace_dat_reader *reader)
 		return error;
 	reader->context.stats->version = (u32)atoi(version);
 	if (endian || long_size != 8)
-		return gp_fail(reader->diag, -EOPNOTSUPP,
-			       "%s comes from a machine that is not 64-bit little-endian",
-			       reader->name);
+		return gp_fail(
+			reader->diag, -EOPNOTSUPP,
+			"%s was recorded on a 32-bit or big-endian machine, which is not supported",
+			reader->name);
 	if (strcmp(version, "6") && strcmp(version, "7"))
 		return gp_fail(reader->diag, -EOPNOTSUPP,
 			       "%s has version %.8s; versions 6 and 7 are supported. Convert it: "

@@ -176,49 +176,46 @@ static void the_curve_holds_everything_however_long_it_takes(void **state)
 	gp_trace_workload_free(&workload);
 }
 
+/* clang-format off */
+static const char odd_copies[] =
+	AT("0000001000", "0x1") "HSA Async Copy on copy_engine=0x1, dst=0x7f00, src=0x7f80, size=4096, forceSDMA=0, wait_event=0x0, completion_signal=0x1\n"
+	AT("0000001000", "0x1") "HSA Async Copy staged H2D dst=0x7f00, src=0x7f80, size=100, completion_signal=0x1\n"
+	AT("0000001001", "0x1") "HSA Asycn Copy dst=0x7f00, src=0x7f80, size=9999, wait_event=0x0, completion_signal=0x1\n"
+	AT("0000001001", "0x1") "HSA Async something else\n"
+	AT("0000001001", "0x1") " hipDeviceSynchronize ( ) \n";
+
+/* 6.4.3 and 7.2.4: a copy each from pageable memory, a rectangle, a row of another. */
+static const char new_copies[] =
+	AT("0000001000", "0x1") "HSA Async Copy staged H2D\n"
+	AT("0000001000", "0x1") "HSA Async Copy on copy_engine=0x1, dst=0x7f00, src=0x7f80, size=4096, forceSDMA=0, wait_event=0x0, completion_signal=0x1\n"
+	AT("0000001001", "0x1") "HSA Async Copy staged D2H, Async=0\n"
+	AT("0000001001", "0x1") "HSA Copy copy_engine=0x1, dst=0x7f00, src=0x7f80, size=65536, forceSDMA=0, engineType=2, wait_event=0x0, completion_signal=0x1\n"
+	AT("0000001002", "0x1") "HSA Async Copy Rect dst=0x7f00, src=0x7f80, wait_event=0x0, completion_signal=0x2\n"
+	AT("0000001003", "0x1") "HSA Async Copy wait_event=0x0, completion_signal=0x2\n";
+/* clang-format on */
+
 static void copies_have_sizes_unless_the_release_prints_junk(void **state)
 {
 	struct gp_trace_workload workload;
 
 	(void)state;
-	feed(&workload,
-	     AT("0000001000",
-		"0x1") "HSA Async Copy on copy_engine=0x1, dst=0x7f00, src=0x7f80, size=4096, "
-		       "forceSDMA=0, "
-		       "wait_event=0x0, completion_signal=0x1\n" AT(
-			       "0000001000",
-			       "0x1") "HSA Async Copy staged H2D dst=0x7f00, src=0x7f80, size=100, "
-				      "completion_signal=0x1\n" AT(
-					      "0000001001",
-					      "0x1") "HSA Asycn Copy "
-						     "dst=0x7f00, src=0x7f80, "
-						     "size=9999, "
-						     "wait_event=0x0, "
-						     "completion_signal="
-						     "0x1\n" AT(
-							     "0000001001",
-							     "0x1") "HSA "
-								    "Async "
-								    "something"
-								    " else"
-								    "\n" AT("0"
-									    "0"
-									    "0"
-									    "0"
-									    "0"
-									    "0"
-									    "1"
-									    "0"
-									    "0"
-									    "1",
-									    "0"
-									    "x"
-									    "1") " hipDeviceSynchro"
-										 "nize ( ) \n");
+	feed(&workload, odd_copies);
 	assert_int_equal(workload.copies, 3);
 	assert_int_equal(workload.copy_bytes, 4196);
 	assert_int_equal(workload.unsized_copies, 1);
 	assert_int_equal(workload.waits, 1);
+	gp_trace_workload_free(&workload);
+}
+
+static void a_copy_counts_once(void **state)
+{
+	struct gp_trace_workload workload;
+
+	(void)state;
+	feed(&workload, new_copies);
+	assert_int_equal(workload.copies, 4);
+	assert_int_equal(workload.copy_bytes, 4096 + 65536);
+	assert_int_equal(workload.unsized_copies, 2);
 	gp_trace_workload_free(&workload);
 }
 
@@ -408,6 +405,7 @@ int main(void)
 		cmocka_unit_test(queues_of_one_window_are_at_once),
 		cmocka_unit_test(the_curve_holds_everything_however_long_it_takes),
 		cmocka_unit_test(copies_have_sizes_unless_the_release_prints_junk),
+		cmocka_unit_test(a_copy_counts_once),
 		cmocka_unit_test(a_name_tells_the_class),
 		cmocka_unit_test(two_processes_are_suspended_as_a_whole),
 		cmocka_unit_test(one_process_with_its_own_queues_is_suspended_by_queue),

@@ -176,6 +176,45 @@ static void probes_are_the_functions_they_probe(void **state)
 	gp_trace_kfdpath_free(&seen.path);
 }
 
+static void a_call_with_nothing_to_unmap_is_not_an_unmap(void **state)
+{
+	static struct seen seen;
+
+	(void)state;
+	read_fixture(&seen, "graph.txt");
+	assert_true(seen.path.unmaps.known);
+	assert_int_equal(seen.path.unmaps.count, 1);
+	assert_int_equal(seen.path.unmaps.line, 12);
+	assert_int_equal(seen.path.unmaps.total_ns, 220000);
+	gp_trace_kfdpath_free(&seen.path);
+	read_text(&seen, "# tracer: function_graph\n"
+			 " 1)   0.500 us    |  unmap_queues_cpsch();\n"
+			 " 1)               |  unmap_queues_cpsch() {\n"
+			 " 1)   3.000 us    |    pm_send_unmap_queue();\n"
+			 " 1)   90.000 us   |    amdkfd_fence_wait_timeout();\n"
+			 " 1)   100.000 us  |  }\n"
+			 " 1)   0.500 us    |  unmap_queues_cpsch();\n");
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "unmap_queues_cpsch")->count, 3);
+	assert_int_equal(seen.path.unmaps.count, 1);
+	assert_int_equal(seen.path.unmaps.timed, 1);
+	assert_int_equal(seen.path.unmaps.total_ns, 100000);
+	gp_trace_kfdpath_free(&seen.path);
+	/* Without the functions below it, a trace does not show which calls unmapped something. */
+	read_fixture(&seen, "kprobe.txt");
+	assert_false(seen.path.unmaps.known);
+	assert_int_equal(seen.path.unmaps.count, 0);
+	gp_trace_kfdpath_free(&seen.path);
+	/* The function tracer records no returns. */
+	read_text(&seen, "a-1 [000] 10.000000: unmap_queues_cpsch <-x\n"
+			 "a-1 [000] 10.000100: unmap_queues_cpsch <-x\n"
+			 "b-2 [001] 10.000150: pm_send_unmap_queue <-x\n"
+			 "a-1 [000] 10.000200: pm_send_unmap_queue <-x\n"
+			 "a-1 [000] 10.000300: amdkfd_fence_wait_timeout <-x\n");
+	assert_int_equal(seen.path.unmaps.count, 1);
+	assert_int_equal(seen.path.unmaps.timed, 0);
+	gp_trace_kfdpath_free(&seen.path);
+}
+
 static void a_creation_without_returns_ends_with_its_runlist(void **state)
 {
 	static struct seen seen;
@@ -316,6 +355,7 @@ int main(void)
 		cmocka_unit_test(a_creation_is_divided_into_steps),
 		cmocka_unit_test(graph_without_time_or_task_still_has_durations),
 		cmocka_unit_test(probes_are_the_functions_they_probe),
+		cmocka_unit_test(a_call_with_nothing_to_unmap_is_not_an_unmap),
 		cmocka_unit_test(a_creation_without_returns_ends_with_its_runlist),
 		cmocka_unit_test(trace_cmd_prints_the_same_otherwise),
 		cmocka_unit_test(counts_match_by_name_start_or_part),
