@@ -20,6 +20,7 @@
 #include "abi/kfd_ioctl.h"
 #include "base/core.h"
 #include "proto/activity.h"
+#include "proto/ahead.h"
 #include "proto/wire.h"
 
 enum {
@@ -46,6 +47,8 @@ struct gp_agent_driver {
 	u64 (*now)(void *data); /* CLOCK_MONOTONIC, ns */
 	/* A symbol of the program, or NULL; may itself be NULL. */
 	void *(*symbol)(void *data, const char *name);
+	/* What was learned for --ahead auto; may itself be NULL. */
+	void (*ahead)(void *data, struct gp_proto_msg_ahead *out);
 	void *data;
 };
 
@@ -164,6 +167,7 @@ struct gp_agent {
 	int starting;
 	int listen, timer;
 	u64 listen_again;               /* when to accept again after the table was full; 0: now */
+	u64 place_at;                   /* when to check where the socket is; 0: not yet known */
 	char path[128];                 /* of the socket; "" none */
 	struct gp_wire_message message; /* the service thread's alone */
 

@@ -196,6 +196,17 @@ static int watch(struct gp_agent *agent, u32 index, const struct gp_wire_message
 			    0, agent->activity_fd);
 }
 
+static int ahead(struct gp_agent *agent, int fd, const struct gp_wire_message *message)
+{
+	struct gp_proto_msg_ahead learned = {.state = GP_AHEAD_NONE};
+
+	if (!gp_wire_fits(message, 0, 0, 0))
+		return -EPROTO;
+	if (agent->driver.ahead)
+		agent->driver.ahead(agent->driver.data, &learned);
+	return accept_it(fd, &message->header, 0, &learned, sizeof(learned));
+}
+
 int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *message)
 {
 	const struct gp_agent_connection *connection = &agent->connection[index];
@@ -216,6 +227,8 @@ int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *m
 	case GP_MSG_AGENT_SHARE:
 	case GP_MSG_AGENT_PRIORITY:
 		return set_value(agent, index, message);
+	case GP_MSG_AGENT_AHEAD:
+		return ahead(agent, connection->fd, message);
 	default:
 		return gp_wire_refuse(connection->fd, &message->header, -EOPNOTSUPP,
 				      GP_SAY_UNKNOWN_REQUEST);

@@ -23,6 +23,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define BEHIND          8 /* empty kernels */
@@ -30,13 +31,15 @@
 #define TRIES           4 /* places that a context asks for at a time, when none is free */
 #define PAGE            4096u
 #define LONGEST_US      20000u
-#define STREAM_ASIDE    1 /* CU_STREAM_NON_BLOCKING */
-#define HOST_PORTABLE   3 /* CU_MEMHOSTREGISTER_PORTABLE | _DEVICEMAP */
-#define CAPTURE_RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
+#define AUTO_US         2000 /* announced requests of a program with --ahead auto */
+#define STREAM_ASIDE    1    /* CU_STREAM_NON_BLOCKING */
+#define HOST_PORTABLE   3    /* CU_MEMHOSTREGISTER_PORTABLE | _DEVICEMAP */
+#define CAPTURE_RELAXED 2    /* CU_STREAM_CAPTURE_MODE_RELAXED */
 
 /* cuda.h, from 12.0 on: every function returns 0 or an error. */
 #define CUDA_FUNCTIONS(X)                                                                   \
 	X(context, "cuCtxGetCurrent", (void **context))                                     \
+	X(set_context, "cuCtxSetCurrent", (void *context))                                  \
 	X(context_id, "cuCtxGetId", (void *context, unsigned long long *id))                \
 	X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                   \
 	X(load, "cuModuleLoadData", (void **module, const void *image))                     \
@@ -113,14 +116,19 @@ static struct {
 	struct place places[CONTEXTS];
 } ahead = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void *find_symbol(void *library, const char *name)
+{
+	return gp_agent_hooks.symbol ? gp_agent_hooks.symbol(library, name) : dlsym(library, name);
+}
+
 static bool find_functions(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	bool all = library != NULL;
 
 	/* dlsym() gives an object's pointer; POSIX wants that it can be a function's. */
-#define FIND(name, symbol, arguments)                                         \
-	*(void **)&ahead.cuda.name = library ? dlsym(library, symbol) : NULL; \
+#define FIND(name, symbol, arguments)                                               \
+	*(void **)&ahead.cuda.name = library ? find_symbol(library, symbol) : NULL; \
 	all = all && ahead.cuda.name;
 	CUDA_FUNCTIONS(FIND)
 #undef FIND
@@ -136,6 +144,9 @@ static bool wanted(void)
 		ahead.looked = true;
 		text = getenv("GPREEMPT_AHEAD_US");
 		us = text ? atol(text) : 0;
+		text = getenv("GPREEMPT_AHEAD");
+		if (!us && text && strcmp(text, "auto") == 0)
+			us = AUTO_US;
 		if (us > 0 && us <= (long)LONGEST_US)
 			ahead.ns = (u64)us * 1000;
 		ahead.usable = ahead.ns && find_functions();
@@ -210,9 +221,9 @@ static enum state set_up(struct place *out, bool own)
 	return good ? READY : registered || own || first ? BROKEN : NONE;
 }
 
-static bool launch(const struct place *place, u32 until)
+static bool launch(const struct place *place, u32 until, u64 ns)
 {
-	u64 device_flag = place->device_flag, ns = ahead.ns;
+	u64 device_flag = place->device_flag;
 	void *parameters[] = {&device_flag, &until, &ns};
 
 	return !ahead.cuda.launch(place->function, 1, 1, 1, 1, 1, 1, 0, place->stream, parameters,
@@ -240,22 +251,30 @@ static bool make_place(struct place *place, unsigned long long id)
 	return is != NONE;
 }
 
-/* The current context's, as the threads of this program have it; *until is what its next kernel
- * waits for. False: none, or there is no need. */
-static bool take_place(unsigned long long id, struct place *out, u32 *until)
+/* The current context's, made if it was not; NULL: none. */
+static struct place *own_place(unsigned long long id)
 {
 	struct place *place = find_place(id);
 
 	if (place && place->state == STALE && !make_place(place, id))
-		return false;
+		return NULL;
 	for (int i = 0; i < TRIES && !place; i++) {
 		place = oldest_place();
 		if (!place)
-			return false;
+			return NULL;
 		if (!make_place(place, id))
 			place = NULL;
 	}
-	if (!place || place->state != READY || place->armed)
+	return place && place->state == READY ? place : NULL;
+}
+
+/* The current context's, as the threads of this program have it; *until is what its next kernel
+ * waits for. False: none, or there is no need. */
+static bool take_place(unsigned long long id, struct place *out, u32 *until)
+{
+	struct place *place = own_place(id);
+
+	if (!place || place->armed)
 		return false;
 	place->used = ++ahead.uses;
 	*until = ++place->count;
@@ -283,26 +302,33 @@ static void forget(const struct place *failed)
 	pthread_mutex_unlock(&ahead.lock);
 }
 
-static void wake(void)
+static bool current_id(unsigned long long *id)
+{
+	void *context;
+
+	return !ahead.cuda.context(&context) && context && !ahead.cuda.context_id(context, id);
+}
+
+static bool wake(u64 ns)
 {
 	unsigned long long id;
 	struct place place;
-	void *context;
 	bool good;
 	u32 until;
 
-	if (ahead.cuda.context(&context) || !context || ahead.cuda.context_id(context, &id))
-		return;
+	if (!current_id(&id))
+		return false;
 	pthread_mutex_lock(&ahead.lock);
 	good = take_place(id, &place, &until);
 	pthread_mutex_unlock(&ahead.lock);
 	if (!good)
-		return;
-	good = launch(&place, until);
+		return false;
+	good = launch(&place, until, ns);
 	for (int i = 0; i < BEHIND && good; i++)
-		good = launch(&place, 0);
+		good = launch(&place, 0, ns);
 	if (!good)
 		forget(&place);
+	return good;
 }
 
 static void let_go(void)
@@ -331,5 +357,77 @@ void gp_agent_ahead(bool begin)
 		let_go();
 	pthread_mutex_unlock(&ahead.lock);
 	if (begin && usable)
-		wake();
+		wake(ahead.ns);
+}
+
+void *gp_agent_ahead_context(void)
+{
+	void *context = NULL;
+	bool usable;
+
+	pthread_mutex_lock(&ahead.lock);
+	usable = wanted();
+	pthread_mutex_unlock(&ahead.lock);
+	return usable && !ahead.cuda.context(&context) ? context : NULL;
+}
+
+void gp_agent_ahead_prepare(void *context)
+{
+	unsigned long long id;
+
+	pthread_mutex_lock(&ahead.lock);
+	if (wanted()) {
+		pthread_mutex_unlock(&ahead.lock);
+		if (ahead.cuda.set_context(context) || !current_id(&id))
+			return;
+		pthread_mutex_lock(&ahead.lock);
+		(void)own_place(id);
+	}
+	pthread_mutex_unlock(&ahead.lock);
+}
+
+bool gp_agent_ahead_begin(void *context, u64 ns)
+{
+	bool usable;
+
+	pthread_mutex_lock(&ahead.lock);
+	usable = wanted();
+	ahead.open += usable;
+	pthread_mutex_unlock(&ahead.lock);
+	if (!usable)
+		return false;
+	if (!ahead.cuda.set_context(context) && wake(ns))
+		return true;
+	gp_agent_ahead_end();
+	return false;
+}
+
+void gp_agent_ahead_end(void)
+{
+	gp_agent_ahead(false);
+}
+
+/* Never back to an earlier count: a kernel that was let go may not have read it yet. */
+void gp_agent_ahead_release(void)
+{
+	for (u32 i = 0; i < CONTEXTS; i++) {
+		struct place *p = &ahead.places[i];
+		u32 *flag = __atomic_load_n(&p->flag, __ATOMIC_ACQUIRE);
+		u32 count = __atomic_load_n(&p->count, __ATOMIC_ACQUIRE), seen;
+
+		if (!flag || !__atomic_load_n(&p->armed, __ATOMIC_ACQUIRE))
+			continue;
+		seen = __atomic_load_n(flag, __ATOMIC_RELAXED);
+		while (seen < count &&
+		       !__atomic_compare_exchange_n(flag, &seen, count, true, __ATOMIC_RELEASE,
+						    __ATOMIC_RELAXED))
+			;
+	}
+}
+
+/* Locks of threads that are not in this process; CUDA is not here either. */
+void gp_agent_ahead_forked(void)
+{
+	pthread_mutex_init(&ahead.lock, NULL);
+	ahead.open = 0;
 }

@@ -4,6 +4,7 @@
  * ioctls of KFD that concern queues, and allocations of NVIDIA's resource manager, are looked at;
  * everything else goes on at once.
  */
+#include "agent/auto.h"
 #include "agent/interpose.h"
 
 #include <dlfcn.h>
@@ -79,7 +80,7 @@ static bool is_in_front(const void *ours)
  * are not in front of anybody, and what the program uses is the default one. A program with
  * functions of its own (a sanitizer's) comes before a preloaded library and calls what is in that.
  */
-static void *behind(const char *name, void *ours)
+void *gp_agent_behind(const char *name, void *ours)
 {
 	void *found = is_in_front(ours) ? NULL : dlsym(RTLD_DEFAULT, name);
 
@@ -100,13 +101,14 @@ __attribute__((constructor)) static void find_next(void)
 {
 	if (next.dup3)
 		return;
-	next.ioctl = (__typeof__(next.ioctl))behind("ioctl", (void *)own_ioctl);
-	next.close = (__typeof__(next.close))behind("close", (void *)own_close);
-	next.close_range =
-		(__typeof__(next.close_range))behind("close_range", (void *)own_close_range);
-	next.closefrom = (__typeof__(next.closefrom))behind("closefrom", (void *)own_closefrom);
-	next.dup2 = (__typeof__(next.dup2))behind("dup2", (void *)own_dup2);
-	next.dup3 = (__typeof__(next.dup3))behind("dup3", (void *)own_dup3);
+	next.ioctl = (__typeof__(next.ioctl))gp_agent_behind("ioctl", (void *)own_ioctl);
+	next.close = (__typeof__(next.close))gp_agent_behind("close", (void *)own_close);
+	next.close_range = (__typeof__(next.close_range))gp_agent_behind("close_range",
+									 (void *)own_close_range);
+	next.closefrom =
+		(__typeof__(next.closefrom))gp_agent_behind("closefrom", (void *)own_closefrom);
+	next.dup2 = (__typeof__(next.dup2))gp_agent_behind("dup2", (void *)own_dup2);
+	next.dup3 = (__typeof__(next.dup3))gp_agent_behind("dup3", (void *)own_dup3);
 }
 
 /* Another library's constructor may come before ours. */
@@ -130,6 +132,14 @@ static void *driver_symbol(void *data, const char *name)
 	return dlsym(RTLD_DEFAULT, name);
 }
 
+static void driver_ahead(void *data, struct gp_proto_msg_ahead *out)
+{
+	(void)data;
+	if (gp_agent_hooks.describe)
+		gp_agent_hooks.describe(out);
+}
+
+struct gp_agent_hooks gp_agent_hooks;
 static struct gp_agent self;
 static int ready; /* 0 not yet, 1 being made, 2 made */
 
@@ -137,7 +147,8 @@ struct gp_agent *gp_agent_self(void)
 {
 	static const struct gp_agent_driver driver = {.call = driver_call,
 						      .now = driver_now,
-						      .symbol = driver_symbol};
+						      .symbol = driver_symbol,
+						      .ahead = driver_ahead};
 	int none = 0;
 
 	if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) == 2)
@@ -266,6 +277,12 @@ GP_AGENT_EXPORT int ioctl(int fd, unsigned long request, ...)
 
 /* ---- descriptors: ours are not the program's to close ---- */
 
+static void note_closed(int fd)
+{
+	if (__builtin_expect(gp_agent_hooks.closed != NULL, 0))
+		gp_agent_hooks.closed(fd);
+}
+
 static bool is_ours(int fd)
 {
 	struct gp_agent *agent = gp_agent_if_any();
@@ -279,6 +296,7 @@ GP_AGENT_EXPORT int close(int fd)
 		errno = EBADF;
 		return -1;
 	}
+	note_closed(fd);
 	return BEHIND(close)(fd);
 }
 
@@ -308,6 +326,9 @@ GP_AGENT_EXPORT int close_range(unsigned int first, unsigned int last, int flags
 {
 	int result = 0, fd;
 
+	for (unsigned int i = first;
+	     gp_agent_hooks.closed && !flags && i <= last && i < GP_AGENT_AUTO_FDS; i++)
+		note_closed((int)i);
 	if (flags) /* unshared or close-on-exec: as ours are already */
 		return close_stretch(first, last, flags);
 	while (!result && first <= last && (fd = lowest_of_ours(first, last)) >= 0) {
@@ -322,10 +343,13 @@ GP_AGENT_EXPORT void closefrom(int first)
 {
 	unsigned int from = first < 0 ? 0 : (unsigned int)first;
 
-	if (lowest_of_ours(from, INT_MAX) < 0 && BEHIND(closefrom))
+	if (lowest_of_ours(from, INT_MAX) < 0 && BEHIND(closefrom)) {
+		for (int i = (int)from; gp_agent_hooks.closed && i < GP_AGENT_AUTO_FDS; i++)
+			note_closed(i);
 		next.closefrom(first);
-	else
+	} else {
 		close_range(from, ~0u, 0);
+	}
 }
 
 /* Onto one of ours: the program means a number that is free for all it knows. */
@@ -335,6 +359,8 @@ GP_AGENT_EXPORT int dup2(int fd, int to)
 		errno = EBUSY;
 		return -1;
 	}
+	if (fd != to)
+		note_closed(to);
 	return BEHIND(dup2)(fd, to);
 }
 
@@ -344,6 +370,8 @@ GP_AGENT_EXPORT int dup3(int fd, int to, int flags)
 		errno = EBUSY;
 		return -1;
 	}
+	if (fd != to)
+		note_closed(to);
 	return BEHIND(dup3)(fd, to, flags);
 }
 

@@ -7,11 +7,13 @@
 #ifndef GP_AGENT_OLD_GLIBC_H
 #define GP_AGENT_OLD_GLIBC_H
 
+#ifndef __ASSEMBLER__
 #if defined(__x86_64__) && defined(__GLIBC__) || defined(__x86_64__) && defined(__linux__)
 #define GP_OLD(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
 GP_OLD(dlsym); /* 2.34: moved from libdl */
 GP_OLD(dlopen);
 GP_OLD(dladdr);
+GP_OLD(dlvsym);
 GP_OLD(pthread_create); /* 2.34: moved from libpthread */
 GP_OLD(pthread_attr_setstacksize);
 __asm__(".symver dlmopen,dlmopen@GLIBC_2.3.4");
@@ -34,5 +36,7 @@ static inline int gp_old_fstat(int fd, struct stat *out)
 	return (int)syscall(SYS_fstat, fd, out);
 }
 #define fstat gp_old_fstat
+
+#endif /* __ASSEMBLER__ */
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * The agent's thread: it accepts connections, hands their messages to answer.c, and keeps the
  * leases. It exists only in programs that create queues, from the first one on, with every signal
- * blocked. What cannot be had (descriptors, a directory, a thread) is tried again at the next
- * queue; where there is only no room for the socket, the thread tries until there is.
+ * blocked. What cannot be had (descriptors, a thread) is tried again at the next queue; where there
+ * is only no place or no room for the socket, the thread tries until there is. While nothing
+ * watches the program, the thread checks that the socket is where a daemon looks for it.
  */
 #include "base/clock.h"
 #include "agent/agent.h"
@@ -27,6 +28,7 @@
 #define BACKLOG     8
 #define AGAIN_NS    (100 * GP_NS_PER_MS) /* until accept() is tried again with a full table */
 #define ROOM_NS     GP_NS_PER_S          /* until there may be room for the socket */
+#define PLACE_NS    (2 * GP_NS_PER_S)    /* until the place of the socket is checked */
 #define PER_WAKE    16                   /* messages of one connection in a row */
 #define NAP_NS      10000000
 #define SLACK_NS    1000 /* timers of this thread may be late by this much */
@@ -183,10 +185,37 @@ static int open_socket(struct gp_agent *agent)
 	return 0;
 }
 
-/* Files of others may fill the directory for a while; a daemon removes them. */
-static bool is_full(int error)
+/* Files of others may fill the directory for a while; a daemon removes them. Root's is there only
+ * when its daemon has started. */
+static bool comes_later(int error)
 {
-	return error == -ENOSPC || error == -EDQUOT;
+	return error == -ENOSPC || error == -EDQUOT || error == -ENOENT || error == -EACCES;
+}
+
+/* A daemon of root's that starts after the program looks in a directory of its own, and may have a
+ * file system mounted where the socket was. Connections stay. */
+static void check_place(struct gp_agent *agent)
+{
+	u64 now = gp_agent_now(agent);
+	char path[sizeof(agent->path)];
+	int fd = agent->listen;
+
+	if (fd < 0 || __atomic_load_n(&agent->watchers, __ATOMIC_RELAXED)) {
+		agent->place_at = 0;
+		return;
+	}
+	if (agent->place_at > now)
+		return;
+	if (agent->place_at && gp_proto_directory_misplaced(agent->path)) {
+		memcpy(path, agent->path, sizeof(path));
+		if (open_socket(agent) == 0) {
+			unlink(path);
+			gp_agent_disown(agent, fd);
+		} else {
+			memcpy(agent->path, path, sizeof(path));
+		}
+	}
+	agent->place_at = now + PLACE_NS;
 }
 
 void gp_agent_remove_socket(struct gp_agent *agent)
@@ -244,12 +273,12 @@ static void wait_for_work(struct gp_agent *agent, u64 until, struct pollfd *fds)
 	errno = 0;
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
 		fds[i] = (struct pollfd){.fd = agent->connection[i].fd, .events = POLLIN};
-	if (agent->listen_again && agent->listen_again <= at)
+	if (agent->listen >= 0 && agent->listen_again <= at)
 		agent->listen_again = 0;
 	fds[GP_AGENT_CONNECTIONS] =
 		(struct pollfd){.fd = agent->listen_again ? -1 : agent->listen, .events = POLLIN};
 	fds[GP_AGENT_CONNECTIONS + 1] = (struct pollfd){.fd = agent->timer, .events = POLLIN};
-	until = earlier(until, agent->listen_again);
+	until = earlier(earlier(until, agent->listen_again), agent->place_at);
 	if (until > at) {
 		left = gp_timespec(until - at);
 	}
@@ -294,6 +323,7 @@ static void *serve(void *data)
 		pthread_mutex_lock(&agent->lock);
 		next = gp_agent_tick(agent);
 		pthread_mutex_unlock(&agent->lock);
+		check_place(agent);
 		wait_for_work(agent, next, fds);
 		look_if_due(agent, fds[GP_AGENT_CONNECTIONS + 1].revents);
 		for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
@@ -311,12 +341,13 @@ static void *serve(void *data)
 		} else if (fds[GP_AGENT_CONNECTIONS].revents) {
 			welcome(agent);
 		}
-		if (agent->listen < 0 && !agent->listen_again) {
+		if (agent->listen < 0 && agent->listen_again <= gp_agent_now(agent)) {
 			int error = open_socket(agent);
 
+			agent->listen_again = 0;
 			if (error)
-				agent->listen_again =
-					gp_agent_now(agent) + (is_full(error) ? ROOM_NS : AGAIN_NS);
+				agent->listen_again = gp_agent_now(agent) +
+						      (comes_later(error) ? ROOM_NS : AGAIN_NS);
 		}
 	}
 	return NULL;
@@ -358,7 +389,7 @@ void gp_agent_serve(struct gp_agent *agent)
 	agent->timer =
 		gp_agent_own(agent, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	error = agent->timer < 0 ? -errno : open_socket(agent);
-	if (is_full(error)) {
+	if (comes_later(error)) {
 		agent->listen_again = gp_agent_now(agent) + ROOM_NS;
 		error = 0;
 	}
@@ -395,7 +426,7 @@ void gp_agent_forked(struct gp_agent *agent)
 	agent->watchers = agent->busy = 0;
 	agent->usual_ns = agent->most_ns = agent->taken = 0;
 	agent->runtime_asked = agent->kfd_is_ours = false;
-	agent->retry_at = agent->listen_again = 0;
+	agent->retry_at = agent->listen_again = agent->place_at = 0;
 	agent->path[0] = '\0';
 	agent->pid = 0;
 	agent->starting = 0;

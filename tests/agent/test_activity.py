@@ -134,7 +134,7 @@ class Blind(Stage):
 
     def test_edges_come_without_doorbells(self):
         self.machine()
-        program = Program(self, env={"HSA_TOOLS_LIB": "libgpreempt_agent.so.not-there"})
+        program = Program(self, launch=lambda stage: self.start("env", "-u", "HSA_TOOLS_LIB", stage))
         program.queues(1)
         client = self.connect()
         activity = client.watch()

@@ -275,12 +275,32 @@ class Suspend(Stage):
         self.assertEqual(self.state(self.first), RUNNING)
         self.until(self.can_connect, "no room after they left")
 
+    def test_a_socket_whose_name_is_gone_comes_back(self):
+        # As where a file system is mounted over agents/.
+        os.unlink(self.sockets()[0])
+        self.until(self.sockets, "the socket does not come back")
+        self.until(self.can_connect, "it does not answer")
+        self.assertEqual(self.state(self.first), RUNNING)  # the connection stayed
+
     def can_connect(self):
         try:
             Client(self.sockets()[0]).close()
             return True
         except (Gone, ConnectionError):
             return False
+
+
+@unittest.skipUnless(BUILT, "built without ROCm's headers")
+class Place(Stage):
+    def test_a_directory_that_comes_later(self):
+        self.machine()
+        self.env["GPREEMPT_DIR"] = os.path.join(self.place, "later", "sockets")
+        program = Program(self, run=("--class", "online"))
+        program.queues(1)
+        self.place = os.path.join(self.place, "later")
+        os.mkdir(self.place)
+        self.assertEqual(self.connect().hello["name"], "hsa_stage")
+        program.quit()
 
 
 @unittest.skipUnless(BUILT, "built without ROCm's headers")
