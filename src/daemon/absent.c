@@ -9,15 +9,16 @@
  * it is left out of the job's operations until it is continued.
  *
  * The kernel notifies of the v2 freezer and the holder of suspensions. The other states are looked
- * at: every second for a process with a claim, ten times per second for one that is stopped, and
- * soon after an operation that does not come back. With no claim and no operation nothing is read.
+ * at: twice per second for a process with a claim, ten times per second for one that is stopped,
+ * and soon after an operation that does not come back. With no claim and no operation nothing is
+ * read.
  */
 #include <errno.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
 
-#define POLL_NS    GP_NS_PER_S
+#define POLL_NS    (GP_NS_PER_S / 2)
 #define AWAY_NS    (100 * GP_NS_PER_MS)
 #define CONFIRM_NS (20 * GP_NS_PER_MS) /* between two looks that must agree */
 #define PROMPT_NS  (50 * GP_NS_PER_MS) /* an operation usually takes less */
@@ -55,6 +56,8 @@ static void set_stopped(struct gp_daemon_client *client, enum gp_stopped stopped
 		return;
 	client->away.stopped = stopped;
 	gp_daemon_absent_changed(client);
+	if (!stopped)
+		gp_daemon_share_continue(client);
 }
 
 /* True: the look must be repeated soon. */

@@ -62,7 +62,10 @@ void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job 
 {
 	struct gp_daemon_accounts *accounts = &daemon->accounts;
 	struct gp_proto_msg_account *place;
+	struct gp_proto_msg_job activity = {0};
 
+	gp_daemon_activity_view(daemon, job, &activity);
+	gp_daemon_metrics_add(&daemon->metrics.ended[job->spec.class], &activity);
 	if (!accounts->items)
 		accounts->items = calloc(GP_DAEMON_ENDED, sizeof(*accounts->items));
 	if (!accounts->items)

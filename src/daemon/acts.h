@@ -56,6 +56,8 @@ bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt
 /* The process's queues changed, or its slices do not hold: asks for the share again, which says
  * what the driver has. */
 void gp_daemon_share_renew(struct gp_daemon_client *client);
+/* The process is no longer stopped: a share that failed meanwhile is sent. */
+void gp_daemon_share_continue(struct gp_daemon_client *client);
 /* The job's slices, as read back. */
 void gp_daemon_share_view(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
 /* The connection to the holder ended, and with it all shares. */

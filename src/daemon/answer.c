@@ -211,6 +211,8 @@ static int pin(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 	/* A job that is never preempted is above every ceiling. */
 	if (what->pin == GP_SCHED_PIN_RUN && !above_ceilings(peer))
 		return gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_GROUP_ONLY);
+	/* A hold that has ended is forgotten first, so that it can be asked for again. */
+	gp_daemon_host_respec(peer->daemon, client->job);
 	client->job->asked_pin = what->pin;
 	gp_daemon_host_respec(peer->daemon, client->job);
 	return reply(peer, ask, 0, NULL, 0);

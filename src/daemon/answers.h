@@ -58,6 +58,9 @@ void gp_daemon_metrics_stop(struct gp_daemon *daemon);
 /* ---- metrics_text.c ---- */
 struct gp_buf;
 void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
+/* Adds what the driver reports of a job. */
+void gp_daemon_metrics_add(struct gp_daemon_metrics_activity *sum,
+			   const struct gp_proto_msg_job *job);
 /* A label's value, as it stands between quotation marks. */
 void gp_daemon_metrics_escape(struct gp_buf *out, const char *value);
 

@@ -88,7 +88,7 @@ static bool user_name_ok(const char *name)
 
 static void repeated(struct reading *reading)
 {
-	mistake(reading, "%s appears twice; merge the two", reading->title);
+	mistake(reading, "duplicate section %s; merge the two sections", reading->title);
 	reading->wrong = true;
 }
 
@@ -153,7 +153,7 @@ static void begin_device(struct reading *reading, const char *given)
 		return;
 	if (!device_name_ok(name)) {
 		mistake(reading,
-			"'%s' is not a device; write [device *], [device 0xID] with the id from "
+			"invalid device '%s'; use [device *], [device 0xID] with the id from "
 			"'gpreempt top', or [device node N]",
 			given);
 		reading->wrong = true;
@@ -170,7 +170,10 @@ static void begin_user(struct reading *reading, const char *name)
 	reading->section = SECTION_USER;
 	if (!is_star(reading, name, &reading->star_user_seen)) {
 		if (!user_name_ok(name))
-			mistake(reading, "there is no user '%s'; write its name or number", name);
+			mistake(reading,
+				"unknown user '%s'; use the name of an existing user or a numeric "
+				"uid",
+				name);
 		add(reading, (void **)&config->users, &config->user_count, &config->user_capacity,
 		    sizeof(*config->users), 1, name);
 	}
@@ -197,12 +200,12 @@ static void end_section(struct reading *reading)
 	const struct gp_daemon_config_rule *rule = &config->rules[config->rule_count - 1];
 	if (!(rule->given & GP_RULE_PATTERNS))
 		mistake(reading,
-			"[rule %s] matches nothing; add executable, user, cgroup or container "
-			"(executable = * matches everything)",
+			"[rule %s] does not say which programs it applies to; add executable, "
+			"user, cgroup or container (executable = * matches every program)",
 			rule->name);
 	if (!(rule->given & ~(u64)GP_RULE_PATTERNS))
 		mistake(reading,
-			"[rule %s] changes nothing; add class, priority, weight, group, deadline, "
+			"[rule %s] has no effect; add class, priority, weight, group, deadline, "
 			"max_suspend, policy, attach or strict",
 			rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && !(rule->given & GP_RULE_BUDGET))
@@ -211,7 +214,9 @@ static void end_section(struct reading *reading)
 			"time of one burst",
 			rule->name);
 	if ((rule->given & (GP_RULE_BUDGET | GP_RULE_PERIOD)) && !(rule->given & GP_RULE_DEADLINE))
-		mistake(reading, "[rule %s] has a budget or period without a deadline", rule->name);
+		mistake(reading,
+			"[rule %s] has a budget or period without a deadline; add deadline = TIME",
+			rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && rule->budget_ns > rule->deadline_ns)
 		mistake(reading, "[rule %s] has a budget longer than its deadline", rule->name);
 	reading->line = line;
@@ -353,7 +358,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	if (key < 0)
 		unknown_key(reading, keys, name);
 	else if (*given & 1ull << key)
-		mistake(reading, "'%s' appears twice in %s; keep one", name, reading->title);
+		mistake(reading, "duplicate key '%s' in %s; keep only one", name, reading->title);
 	else if (gp_daemon_key_read(&keys[key], value, base, error))
 		mistake(reading, "%s: %s", name, error);
 	if (key >= 0)
@@ -365,7 +370,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 static bool line_ok(struct reading *reading, char *line, size_t length)
 {
 	if (memchr(line, 0, length)) {
-		mistake(reading, "found a NUL byte; not a text file");
+		mistake(reading, "this is not a text file: it contains a NUL byte");
 		return false;
 	}
 	if (*line == '[') {
@@ -426,7 +431,9 @@ int gp_daemon_config_parse(const char *name, const char *text, size_t size, stru
 	ini_parse_stream(next_line, &reading, handle, &reading);
 	end_section(&reading);
 	if (!reading.mistakes && out->read_fastest_ns > out->read_slowest_ns)
-		mistake(&reading, "read_fastest is longer than read_slowest; swap them");
+		mistake(&reading, "read_fastest (%s) must not be longer than read_slowest (%s)",
+			gp_duration_text(out->read_fastest_ns).text,
+			gp_duration_text(out->read_slowest_ns).text);
 	if (!reading.mistakes)
 		return 0;
 	gp_daemon_config_free(out);

@@ -90,6 +90,7 @@ struct gp_daemon_config {
 	u32 decisions;                        /* kept in memory */
 	u32 max_jobs, max_processes, max_queues;
 	u32 metrics_port; /* on 127.0.0.1; 0: none */
+	bool activity;    /* read which process uses a GPU, where the driver reports it */
 	bool stand_down;  /* where acting costs more than it gains */
 
 	/* The first is "*", whether it was given or not. */

@@ -42,6 +42,7 @@ const struct gp_daemon_key gp_daemon_keys[] = {
 	DAEMON("max_processes", COUNT, max_processes, 1, GP_SCHED_MAX_PROCESSES, NULL),
 	DAEMON("max_queues", COUNT, max_queues, 1, GP_SCHED_MAX_QUEUES, NULL),
 	DAEMON("metrics_port", COUNT, metrics_port, 0, 65535, NULL),
+	DAEMON("activity", YES_NO, activity, 0, 0, NULL),
 	DAEMON("stand_down", YES_NO, stand_down, 0, 0, NULL),
 	END,
 };
@@ -188,8 +189,8 @@ static int read_other(const struct gp_daemon_key *key, const char *text, void *o
 			return 0;
 		}
 		snprintf(wanted, size,
-			 _("off, to leave these jobs unscheduled; other policies belong in a "
-			   "[device] section"));
+			 _("off (do not schedule these jobs), or set the policy in a [device] "
+			   "section"));
 		return -EINVAL;
 	}
 }

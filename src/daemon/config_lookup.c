@@ -46,6 +46,7 @@ int gp_daemon_config_defaults(struct gp_daemon_config *config)
 	gp_sched_defaults(&usual);
 	*config = (struct gp_daemon_config){
 		.mode = GP_MODE_OBSERVE,
+		.activity = true,
 		.stand_down = true,
 		.lease_ns = usual.lease_ns,
 		.max_suspend_ns = usual.max_suspend_ns,

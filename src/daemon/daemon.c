@@ -41,6 +41,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	gp_list_init(&daemon->peers);
 	gp_timer_init(&daemon->watchdog_timer, NULL);
 	gp_timer_init(&daemon->library_timer, NULL);
+	gp_daemon_activity_init(daemon);
 	gp_daemon_share_init(daemon);
 	gp_daemon_service_init(daemon);
 	gp_daemon_tidy_init(daemon);
@@ -184,6 +185,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 	gp_proto_directory_name(path, sizeof(path), GP_DAEMON_SOCKET);
 	if (error == -EBUSY)
 		return gp_fail(daemon->diag, error, "another gpreemptd already serves %s", path);
+	gp_proto_directory_name(path, sizeof(path), "");
 	if (error == -EPERM)
 		return gp_fail(daemon->diag, error,
 			       "unsafe socket directory %s: it must belong to you or root, and "
@@ -227,6 +229,7 @@ void gp_daemon_free(struct gp_daemon *daemon)
 	gp_daemon_service_stop(daemon);
 	gp_loop_unwatch(&daemon->loop, &daemon->signal_watch);
 	gp_loop_unwatch(&daemon->loop, &daemon->group_watch);
+	gp_daemon_activity_free(daemon);
 	gp_daemon_host_free(daemon);
 	free(daemon->tickets);
 	daemon->tickets = NULL;

@@ -11,6 +11,7 @@
  *   worth.c    whether acting is worth it             account.c  totals of jobs, current and ended
  *   strict.c   suspensions on GPUs that do not show work
  *   turns.c    jobs on them that run one at a time
+ *   activity.c which process had a GPU, where the driver reports it
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: if it dies or hangs, everything resumes.
@@ -24,6 +25,7 @@
 #include "base/host/stopped.h"
 #include "base/host/urgent.h"
 #include "base/loop.h"
+#include "daemon/activity.h"
 #include "daemon/config.h"
 #include "daemon/latency.h"
 #include "daemon/record.h"
@@ -67,6 +69,7 @@ struct gp_daemon_device {
 	u32 running; /* clients with work on it that are not held */
 	u64 busy_since, busy_ns;
 	struct gp_daemon_worth worth;
+	struct gp_daemon_device_activity on_gpu;
 };
 
 struct gp_daemon_client_queue {
@@ -163,6 +166,7 @@ struct gp_daemon_client {
 	bool broken;                    /* the holder does not preempt on a GPU of it */
 	struct gp_daemon_client_share share;
 	struct gp_daemon_client_away away;
+	struct gp_daemon_client_activity on_gpu;
 	u64 next_open_ns; /* when to try again to get a target */
 };
 
@@ -183,6 +187,7 @@ struct gp_daemon_job {
 	bool wanted_held; /* the last action was SUSPEND */
 	struct gp_daemon_job_away away;
 	struct gp_daemon_job_worth worth;
+	struct gp_daemon_job_activity on_gpu;
 	u64 suspend_reason, suspended_at;
 	u64 preempted, waited_ns;
 	u64 waited_until; /* waiting before that is counted */
@@ -235,6 +240,11 @@ struct gp_daemon_asker {
 	bool paused;
 };
 
+/* What the driver reports of jobs of one class. */
+struct gp_daemon_metrics_activity {
+	u64 active_ns, switches, switched_out, lost_ns;
+};
+
 struct gp_daemon_metrics {
 	struct MHD_Daemon *http; /* NULL: off */
 	struct gp_watch watch;   /* its epoll descriptor */
@@ -243,6 +253,8 @@ struct gp_daemon_metrics {
 	u64 put_off[GP_DAEMON_SHIELDS]; /* suspensions, by what had put them off */
 	/* As last reported. */
 	u64 suspended_ns[GP_DAEMON_CLASSES], busy_ns[GP_SCHED_MAX_DEVICES];
+	u64 active_ns[GP_DAEMON_CLASSES];
+	struct gp_daemon_metrics_activity ended[GP_DAEMON_CLASSES]; /* jobs */
 };
 
 struct gp_daemon {
@@ -266,7 +278,9 @@ struct gp_daemon {
 	struct gp_list jobs, clients;
 	u64 last_job_id;
 	u32 job_count, attached_count, busy_count; /* clients, the last two */
-	bool strict; /* a job was strict: strict.c has something to look at */
+	bool strict;   /* a job was strict: strict.c has something to look at */
+	bool in_turns; /* batch jobs run one at a time */
+	struct gp_daemon_reader reader;
 
 	struct gp_freezers freezers;
 	struct gp_watch group_watch; /* changes of control groups */

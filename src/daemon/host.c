@@ -59,7 +59,7 @@ void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_monotonic_ns(), index, &config);
 	if (error)
-		gp_diag(daemon->diag, GP_ERROR, "GPU %u: invalid configuration: %s", device->gpu_id,
+		gp_diag(daemon->diag, GP_ERROR, "GPU %x: invalid configuration: %s", device->gpu_id,
 			strerror(-error));
 }
 
@@ -85,8 +85,9 @@ u32 gp_daemon_host_device(struct gp_daemon *daemon, u32 gpu_id)
 	}
 	if (index == GP_SCHED_MAX_DEVICES)
 		return GP_DAEMON_NONE;
-	daemon->devices[index] =
-		(struct gp_daemon_device){.gpu_id = gpu_id, .node = GP_DAEMON_NONE};
+	daemon->devices[index] = (struct gp_daemon_device){.gpu_id = gpu_id,
+							   .node = GP_DAEMON_NONE,
+							   .on_gpu.other_ns = GP_DAEMON_NEVER};
 	daemon->device_count++;
 	configure_device(daemon, index);
 	return index;
@@ -232,6 +233,7 @@ void gp_daemon_host_settle(struct gp_daemon *daemon)
 	measure_devices(daemon);
 	gp_daemon_attach_adapt(daemon);
 	gp_daemon_absent_adapt(daemon);
+	gp_daemon_activity_adapt(daemon);
 }
 
 void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns)

@@ -21,6 +21,19 @@ static enum gp_sched_pin wanted_pin(const struct gp_daemon_job *job)
 	return job->left_alone || job->uncontrolled ? GP_SCHED_PIN_RUN : GP_SCHED_PIN_NONE;
 }
 
+/* The core ends a hold by hand at max_suspend, and when its lease is lost. */
+static void forget_ended_hold(struct gp_daemon *daemon, struct gp_daemon_job *job)
+{
+	struct gp_sched_job_state state;
+
+	if (job->pin != GP_SCHED_PIN_HOLD ||
+	    gp_sched_job_state(daemon->sched, job->handle, &state) ||
+	    state.pin == GP_SCHED_PIN_HOLD)
+		return;
+	job->pin = state.pin;
+	job->asked_pin = GP_SCHED_PIN_NONE;
+}
+
 int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	const struct gp_daemon_client *client = first_client(job);
@@ -29,6 +42,7 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	struct gp_sched_job_spec spec, old = job->spec;
 	u64 now = gp_monotonic_ns();
 
+	forget_ended_hold(daemon, job);
 	gp_daemon_who_spec(&daemon->config, &client->who, rule, &client->wish, &spec);
 	spec.tag = job->id;
 	if (job->changed & GP_DAEMON_SET_PRIORITY)
@@ -141,6 +155,7 @@ int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *clien
 	}
 	client->job = job;
 	gp_list_add_tail(&job->clients, &client->job_link);
+	gp_daemon_activity_join(client);
 	gp_daemon_account_process(job, client->who.pid);
 	gp_daemon_act_open(client);
 	gp_daemon_host_respec(daemon, job);
@@ -158,6 +173,7 @@ void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *cli
 	gp_daemon_absent_leave(client);
 	if (!job)
 		return;
+	gp_daemon_activity_leave(client);
 	if (client->job->clients.next == &client->job_link &&
 	    client->job->clients.prev == &client->job_link) {
 		end_job(daemon, job);

@@ -143,7 +143,7 @@ static void open_library(struct gp_daemon *daemon)
 	}
 	if (error) {
 		snprintf(daemon->problem, sizeof(daemon->problem), "%s", gpreempt_error(NULL));
-		gp_diag(daemon->diag, GP_WARNING, "cannot preempt jobs, retrying: %s",
+		gp_diag(daemon->diag, GP_WARNING, "cannot preempt jobs: %s; retrying",
 			*daemon->problem ? daemon->problem : strerror(-error));
 		gp_timer_set(&daemon->loop, &daemon->library_timer,
 			     gp_monotonic_ns() + OPEN_AGAIN_NS);

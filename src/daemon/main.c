@@ -38,7 +38,7 @@ static const struct gp_option options[] = {
 	{OPTION_OBSERVE, "observe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("set mode = observe, overriding the configuration")},
 	{OPTION_CHECK, "check", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("check a configuration and exit")},
+	 N_("check the configuration in FILE and exit")},
 	{0},
 };
 
@@ -47,10 +47,13 @@ static const struct gp_command command = {
 	.alone = true,
 	.arguments = "",
 	.summary = N_("Schedule GPU jobs: decide which one runs, and record why"),
-	.description = N_("Scheduling your own processes needs no privileges. Use 'gpreempt why', "
-			  "'log', 'stats'\nand 'top' to see what it does. SIGHUP reloads the "
-			  "configuration; SIGTERM resumes all\nsuspended jobs and exits."),
-	.exit_status = N_("Exit status: 0 ok, 1 failed, 2 bad usage."),
+	.description =
+		N_("Scheduling your own processes needs no privileges. Use 'gpreempt why', "
+		   "'log', 'stats'\nand 'top' to see what gpreemptd does. SIGHUP reloads the "
+		   "configuration; SIGTERM resumes all\nsuspended jobs and exits."),
+	.exit_status = N_("Exit status: 0 ok, 1 failed, or errors found by --check; 2 bad usage or "
+			  "errors in the\n"
+			  "configuration."),
 	.options = options,
 	.examples = "  gpreemptd --check " DEFAULT_CONFIG "\n"
 		    "  gpreemptd --observe --config " DEFAULT_CONFIG "\n",

@@ -5,10 +5,12 @@
  * locale puts a comma into a number.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
+#include "proto/swapped.h"
 
 enum {
 	/* Of the histograms' powers of two those from 1 us to 34 s are shown. */
@@ -17,6 +19,15 @@ enum {
 };
 
 static const char *const classes[GP_DAEMON_CLASSES] = GP_CLASS_NAMES;
+
+void gp_daemon_metrics_add(struct gp_daemon_metrics_activity *sum,
+			   const struct gp_proto_msg_job *job)
+{
+	sum->active_ns += job->active_ns;
+	sum->switches += job->switches;
+	sum->switched_out += job->switched_out;
+	sum->lost_ns += job->lost_ns;
+}
 
 static void describe(struct gp_buf *out, const char *name, const char *type, const char *help)
 {
@@ -102,9 +113,9 @@ static void latencies(struct gp_buf *out, const struct gp_proto_msg_stats *stats
 	describe(out, "waited_seconds", "histogram",
 		 "Time from the arrival of work to the decision to suspend other jobs for it.");
 	histogram(out, "waited_seconds", NULL, &stats->waited);
-	describe(out, "suspend_seconds", "histogram", "Time the driver took to suspend.");
+	describe(out, "suspend_seconds", "histogram", "Time the driver took to suspend a job.");
 	histogram(out, "suspend_seconds", NULL, &stats->suspend);
-	describe(out, "resume_seconds", "histogram", "Time the driver took to resume.");
+	describe(out, "resume_seconds", "histogram", "Time the driver took to resume a job.");
 	histogram(out, "resume_seconds", NULL, &stats->resume);
 }
 
@@ -146,9 +157,9 @@ static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 	       stats->operations);
 	number(out, "renewals_total", "counter", "Leases renewed.", stats->renewals);
 	describe(out, "errors_total", "counter",
-		 "Errors, by kind: operation (a suspend or resume failed), timeout (it got no "
-		 "answer), lease_lost (a suspended job resumed), client_refused and "
-		 "message_delayed (a user exceeded its limits).");
+		 "Errors, by kind: operation (a suspend or resume failed), timeout (a suspend or "
+		 "resume got no answer), lease_lost (a job resumed because its lease expired), "
+		 "client_refused and message_delayed (a user exceeded a limit).");
 	labelled(out, "errors_total", "kind", "operation", stats->failures);
 	labelled(out, "errors_total", "kind", "timeout", stats->why[GP_SCHED_WHY_TIMEOUT]);
 	labelled(out, "errors_total", "kind", "lease_lost", stats->leases_lost);
@@ -179,10 +190,9 @@ static void slices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_daemon_share_view(job, &view);
 		count[view.slice_state]++;
 	}
-	describe(
-		out, "time_slices", "gauge",
-		"Jobs with a hardware time slice, by state: confirmed (read back from the driver), "
-		"requested, failed (it is tried again).");
+	describe(out, "time_slices", "gauge",
+		 "Jobs with a hardware time slice, by state: confirmed (read back from the "
+		 "driver), requested, failed (will be retried).");
 	for (u32 i = GP_SLICE_CONFIRMED; i < GP_ARRAY_SIZE(states); i++)
 		labelled(out, "time_slices", "state", states[i], count[i]);
 }
@@ -211,7 +221,8 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	}
 	describe(out, "jobs", "gauge",
 		 "Jobs, by class and state; unknown: the job may run, but its GPU does not show "
-		 "whether it has work; stopped: by the host, or suspended by hand.");
+		 "whether it has work; stopped: the job was stopped on the host or suspended by "
+		 "hand.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		for (u32 j = 0; j < STATES; j++)
 			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",
@@ -223,7 +234,7 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	number(out, "acting", "gauge", "1 in mode act, 0 in mode observe.",
 	       stats->mode == GP_MODE_ACT);
 	number(out, "realtime", "gauge",
-	       "1 if the thread of gpreemptd has a real-time CPU scheduling class.",
+	       "1 if the gpreemptd thread has a real-time CPU scheduling class.",
 	       daemon->urgency == GP_URGENCY_REALTIME);
 	number(out, "cannot_act", "gauge",
 	       "1 while the daemon is in mode act but cannot preempt jobs.",
@@ -251,15 +262,15 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_buf_printf(out, "%u\n", device.broken);
 	}
 	describe(out, "gpu_standing_down", "gauge",
-		 "1 while gpreemptd does not preempt on this GPU because it failed or cost more "
-		 "than it gained.");
+		 "1 while gpreemptd does not preempt jobs on this GPU because preemption failed or "
+		 "cost more than it saved.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
 		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_standing_down", &device);
 		gp_buf_printf(out, "%u\n", device.stands_down != GP_STAND_NOT);
 	}
 	describe(out, "gpu_stood_down_total", "counter",
-		 "Times that gpreemptd stopped preempting on this GPU for a while.");
+		 "Number of times gpreemptd stopped preempting jobs on this GPU for a while.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
 		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_stood_down_total", &device);
@@ -272,8 +283,8 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_buf_printf(out, "%u\n", device.members);
 	}
 	describe(out, "gpu_busy_seconds_total", "counter",
-		 "Time that at least one job had work on this GPU and was not held; absent for "
-		 "GPUs that do not show work.");
+		 "Time that at least one job had work on this GPU and was not suspended; absent "
+		 "for GPUs that do not show work.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
 		if (!gp_gpu_has(daemon->devices[i].gpu_id, GP_GPU_SEES_WORK))
 			continue;
@@ -282,6 +293,80 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		seconds(out, never_less(&daemon->metrics.busy_ns[i], device.busy_ns));
 		gp_buf_puts(out, "\n");
 	}
+}
+
+/* By class, of current and ended processes of current jobs... and of jobs that ended. */
+static void activity(struct gp_daemon *daemon, struct gp_buf *out)
+{
+	struct gp_daemon_metrics_activity sum[GP_DAEMON_CLASSES];
+	struct gp_proto_msg_device device;
+
+	memcpy(sum, daemon->metrics.ended, sizeof(sum));
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		struct gp_proto_msg_job view = {0};
+
+		gp_daemon_activity_view(daemon, job, &view);
+		gp_daemon_metrics_add(&sum[job->spec.class], &view);
+	}
+	describe(out, "gpu_time_seconds_total", "counter",
+		 "Time that jobs had a GPU, by class, where the driver reports it.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
+		gp_buf_printf(out, "gpreempt_gpu_time_seconds_total{class=\"%s\"} ", classes[i]);
+		seconds(out, never_less(&daemon->metrics.active_ns[i], sum[i].active_ns));
+		gp_buf_puts(out, "\n");
+	}
+	describe(out, "gpu_switches_total", "counter",
+		 "Times that jobs got a GPU, by class, where the driver reports it.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++)
+		labelled(out, "gpu_switches_total", "class", classes[i], sum[i].switches);
+	describe(out, "gpu_preemptions_total", "counter",
+		 "Times that the hardware preempted jobs that had work, by class.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++)
+		labelled(out, "gpu_preemptions_total", "class", classes[i], sum[i].switched_out);
+	describe(out, "gpu_preempted_seconds_total", "counter",
+		 "Time that preempted jobs waited to get the GPU back, by class.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
+		gp_buf_printf(out, "gpreempt_gpu_preempted_seconds_total{class=\"%s\"} ",
+			      classes[i]);
+		seconds(out, sum[i].lost_ns);
+		gp_buf_puts(out, "\n");
+	}
+	describe(out, "gpu_activity", "gauge",
+		 "1 while it is read which process uses this GPU; absent for GPUs whose driver "
+		 "does not report it.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_daemon_report_device_view(daemon, i, &device);
+		if (device.reading == GP_READING_NONE)
+			continue;
+		device_labels(out, "gpu_activity", &device);
+		gp_buf_printf(out, "%u\n", device.reading == GP_READING_ON);
+	}
+	describe(out, "gpu_activity_lost_total", "counter",
+		 "Records of the use of this GPU that are missing.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_daemon_report_device_view(daemon, i, &device);
+		if (device.reading == GP_READING_NONE)
+			continue;
+		device_labels(out, "gpu_activity_lost_total", &device);
+		gp_buf_printf(out, "%llu\n", (unsigned long long)device.switches_lost);
+	}
+}
+
+/* Of the user of this daemon. */
+static void swapped(struct gp_buf *out)
+{
+	struct gp_proto_swapped_list list = {0};
+	u64 bytes = 0;
+
+	if (gp_proto_swapped_read(&list))
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		bytes += list.items[i].bytes;
+	number(out, "swapped_processes", "gauge",
+	       "Processes whose GPU memory is in host memory (gpreempt suspend --swap).",
+	       list.count);
+	number(out, "swapped_bytes", "gauge", "GPU memory of these processes.", bytes);
+	gp_proto_swapped_free(&list);
 }
 
 void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out)
@@ -294,4 +379,6 @@ void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out)
 	errors(out, &stats);
 	jobs(daemon, out, &stats);
 	devices(daemon, out);
+	activity(daemon, out);
+	swapped(out);
 }

@@ -2,8 +2,9 @@
 /*
  * What one user may cost. How much of the daemon's time the questions of one user may take: a
  * twentieth, after a first burst. One thread answers and schedules, and a question may look at
- * every line of the record. What an answer costs is measured in processor time, so that a busy
- * machine does not count against the user. A user above the limit waits; others do not.
+ * every line of the record. Lines for `gpreempt log --follow` are charged as well. What an answer
+ * costs is measured in processor time, so that a busy machine does not count against the user. A
+ * user above the limit waits; others do not.
  */
 #include <time.h>
 #include <unistd.h>

@@ -393,6 +393,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 			out->gpu_id = client->queues[0].gpu_id;
 	}
 	gp_daemon_share_view(job, out);
+	gp_daemon_activity_view(daemon, job, out);
 	memcpy(out->name, job->name, sizeof(out->name));
 	memcpy(out->group, job->group, sizeof(out->group));
 	memcpy(out->rule, job->rule, sizeof(out->rule));
@@ -426,6 +427,12 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 		.stands_down = device->worth.why,
 		.again_ns = device->worth.why ? device->worth.again_ns : GP_DAEMON_NEVER,
 		.stood_down = device->worth.times,
+		.reading = gp_gpu_kind(device->gpu_id)->activity && !device->on_gpu.state
+				   ? GP_READING_UNUSED
+				   : device->on_gpu.state,
+		.reading_error = device->on_gpu.error,
+		.active_ns = device->on_gpu.active_ns,
+		.switches_lost = device->on_gpu.lost,
 	};
 	if (device->running)
 		out->busy_ns += now - GP_MIN(device->busy_since, now);

@@ -119,12 +119,15 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 	gp_loop_pause(&daemon->loop, &peer->watch, gp_daemon_question_waits(daemon, uid));
 }
 
+/* Each line is charged like an answer; a user in debt loses lines, as a peer that does not read. */
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
 {
 	gp_list_each (struct gp_daemon_peer, peer, link, &daemon->peers) {
-		if (peer->following)
-			gp_wire_send(peer->watch.fd, GP_MSG_DAEMON_DECISION, 0, 0, line,
-				     sizeof(*line), -1);
+		if (!peer->following || gp_daemon_question_waits(daemon, peer->uid))
+			continue;
+		u64 start = gp_daemon_question_clock();
+		gp_wire_send(peer->watch.fd, GP_MSG_DAEMON_DECISION, 0, 0, line, sizeof(*line), -1);
+		gp_daemon_question_charge(daemon, peer->uid, gp_daemon_question_clock() - start);
 	}
 }
 

@@ -3,7 +3,8 @@
  * Shares: parts of a GPU that jobs use side by side, relative in the core and in thousandths in the
  * library. One call at a time is under way per process, and nothing waits for it; of the shares
  * wanted meanwhile the last is sent after it. A failed call is repeated, first with growing pauses,
- * then every five seconds. Shares end with the holder: they are sent to the next one.
+ * then every five seconds; one to a process that is stopped waits until it continues. Shares end
+ * with the holder: they are sent to the next one.
  *
  * Where a share is a time slice the answer says which slice the driver has. Until it comes, or when
  * the process has no queue yet, the slice is only requested.
@@ -15,6 +16,8 @@
 #include "base/i18n.h"
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
+
+#define STOPPED_NS UINT64_MAX /* of again_ns: until the process continues */
 
 enum { SHARE_TRIES = 5, WHOLE = 1000, SLICE_LEAST = 328 /* about 1 ms */ };
 
@@ -49,6 +52,11 @@ static void failed(struct gp_daemon_client *client, u32 part, int error)
 	/* Something else is wanted by now. */
 	if (share->due)
 		return;
+	if (!is_final(error) && gp_daemon_absent_excuses(client) && client->away.stopped) {
+		share->due = part;
+		share->again_ns = STOPPED_NS;
+		return;
+	}
 	if (!is_final(error)) {
 		bool later = share->tries >= SHARE_TRIES;
 
@@ -116,7 +124,10 @@ void gp_daemon_share_send(struct gp_daemon *daemon)
 
 static void share_time(struct gp_timer *timer)
 {
-	gp_daemon_share_send(gp_container(timer, struct gp_daemon, share_timer));
+	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, share_timer);
+
+	gp_daemon_share_send(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
 void gp_daemon_share_init(struct gp_daemon *daemon)
@@ -158,6 +169,15 @@ void gp_daemon_share_renew(struct gp_daemon_client *client)
 	if (!share->due)
 		share->due = share->sent;
 	share->again_ns = 0;
+	send_share(client);
+	arm(client->daemon);
+}
+
+void gp_daemon_share_continue(struct gp_daemon_client *client)
+{
+	if (client->share.again_ns != STOPPED_NS)
+		return;
+	client->share.again_ns = 0;
 	send_share(client);
 	arm(client->daemon);
 }
@@ -279,7 +299,10 @@ void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job 
 static bool any_under_way(const struct gp_daemon *daemon)
 {
 	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
-		if (client->target && (client->share.ticket || client->share.due))
+		const struct gp_daemon_client_share *share = &client->share;
+
+		if (client->target &&
+		    (share->ticket || (share->due && share->again_ns != STOPPED_NS)))
 			return true;
 	}
 	return false;

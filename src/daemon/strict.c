@@ -148,6 +148,9 @@ bool gp_daemon_strict_step(struct gp_daemon *daemon)
 		return false;
 	find_served(daemon, view.served);
 	gp_daemon_turns_count(daemon, view.takers);
+	daemon->in_turns = false;
+	for (u32 i = 0; i < daemon->device_count; i++)
+		daemon->in_turns |= view.takers[i] > 1;
 	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->job && i < client->queue_count; i++) {
 			struct gp_daemon_client_queue *queue = &client->queues[i];

@@ -125,12 +125,13 @@ static void report(struct gp_daemon *daemon, const struct tidying *tidying)
 	if (!tidying->removed || (daemon->tidy_said_ns && now - daemon->tidy_said_ns < QUIET_NS))
 		return;
 	gp_diag(daemon->diag, GP_WARNING,
-		ngettext("removed %u file from %s, which is reserved for sockets of agents; its "
-			 "owner is user %u",
-			 "removed %u files from %s, which is reserved for sockets of agents; the "
-			 "owner of the last one is user %u",
+		ngettext("removed %u file from %s, which is only for agent sockets, up to %d per "
+			 "user; it belonged to user %u",
+			 "removed %u files from %s, which is only for agent sockets, up to %d per "
+			 "user; the last one belonged to user %u",
 			 daemon->tidy_removed),
-		daemon->tidy_removed, daemon->agents_path, (u32)tidying->culprit);
+		daemon->tidy_removed, daemon->agents_path, GP_DAEMON_FILES_USER,
+		(u32)tidying->culprit);
 	daemon->tidy_said_ns = now;
 	daemon->tidy_removed = 0;
 }

@@ -7,8 +7,10 @@
  * the core runs one of them at a time (sched/policy_turns.c).
  *
  * Batch jobs are those with a lower priority than class normal. Others may be idle for hours, which
- * is not visible here, and would waste their turns. Strict jobs and jobs that are not controlled
- * take no turns.
+ * is not always visible here, and would waste their turns. Strict jobs and jobs that are not
+ * controlled take no turns. Nor do jobs that did not use the GPU although they could, where the
+ * driver reports that (activity_account.c): they are not suspended, and take turns again once they
+ * use it.
  */
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
@@ -47,7 +49,7 @@ static u64 devices_of(struct gp_daemon *daemon, const struct gp_daemon_job *job)
 
 bool gp_daemon_turns_takes(const struct gp_daemon_job *job)
 {
-	return job->spec.in_turns && job->pin != GP_SCHED_PIN_RUN;
+	return job->spec.in_turns && job->pin != GP_SCHED_PIN_RUN && !job->on_gpu.idle;
 }
 
 void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers)

@@ -7,7 +7,8 @@
  * clock. On a busy host the programs answer late, and then the costs exceed the gains. After
  * FAILURES failed operations in a row, or more costs than gains over a second, the GPU is left
  * alone: every job on it resumes. The next attempt is a second later, and the pause doubles up to a
- * minute until a second of acting has gained something.
+ * minute until a second of acting has gained something. An attempt after a pause is on probation: a
+ * quarter of a second with a loss ends it.
  */
 #include "base/i18n.h"
 #include "base/units.h"
@@ -16,6 +17,7 @@
 #define FAILURES     3
 #define CYCLES       4 /* preemptions before costs and gains are compared */
 #define SECOND_NS    GP_NS_PER_S
+#define PROBATION_NS (GP_NS_PER_S / 4)
 #define PAUSE_MAX_NS (60 * GP_NS_PER_S)
 
 static struct gp_daemon_worth *worth_at(struct gp_daemon *daemon, u32 device)
@@ -29,15 +31,15 @@ static void record(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_
 
 	gp_daemon_report_stand(daemon, device, kind, worth);
 	if (kind == GP_DECISION_ACT_AGAIN)
-		gp_diag(daemon->diag, GP_NOTE, "GPU %x: preempting again",
+		gp_diag(daemon->diag, GP_NOTE, "GPU %x: preempting jobs again",
 			daemon->devices[device].gpu_id);
 	else if (worth->why == GP_STAND_FAILURES)
 		gp_diag(daemon->diag, GP_WARNING,
-			"GPU %x: operations failed one after the other; not preempting for %s",
+			"GPU %x: several operations in a row failed; not preempting jobs for %s",
 			daemon->devices[device].gpu_id, gp_duration_text(worth->pause_ns).text);
 	else
 		gp_diag(daemon->diag, GP_WARNING,
-			"GPU %x: preemptions cost %s and gained %s; not preempting for %s",
+			"GPU %x: preemptions cost %s but saved only %s; not preempting jobs for %s",
 			daemon->devices[device].gpu_id, gp_duration_text(worth->cost_ns).text,
 			gp_duration_text(worth->gain_ns).text,
 			gp_duration_text(worth->pause_ns).text);
@@ -80,11 +82,13 @@ static void judge(struct gp_daemon *daemon, u32 device, u64 now)
 {
 	struct gp_daemon_worth *worth = &daemon->devices[device].worth;
 
-	if (worth->cycles < CYCLES || now - worth->since_ns < SECOND_NS)
+	u64 lasted = now - worth->since_ns;
+
+	if (worth->cycles < CYCLES || lasted < (worth->pause_ns ? PROBATION_NS : SECOND_NS))
 		return;
 	if (worth->cost_ns > worth->gain_ns) {
 		stand_down(daemon, device, GP_STAND_LOSS);
-	} else {
+	} else if (lasted >= SECOND_NS) {
 		worth->pause_ns = 0;
 		start_account(worth);
 	}

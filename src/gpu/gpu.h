@@ -137,6 +137,9 @@ enum gp_kfd_slot_field {
  * register block, decoded once. Inactive slots keep stale values; nothing below `active` describes
  * a queue unless `active` is set or the block came from a descriptor.
  */
+/* Registers of an SDMA queue: their order changed twice. */
+enum gp_kfd_sdma_family { GP_SDMA_GFX9 /* and gfx10 */, GP_SDMA_GFX11, GP_SDMA_GFX12 };
+
 struct gp_kfd_slot {
 	enum gp_kfd_slot_kind kind;
 	u32 node; /* KFD node number; descriptors: ~0 */
@@ -164,6 +167,7 @@ struct gp_kfd_slot {
 	u64 cwsr_address, cwsr_bytes;
 	u32 cwsr_stack_used; /* bytes of control stack in use; non-zero = waves saved */
 	u64 eop_address, eop_bytes;
+	enum gp_kfd_sdma_family sdma_family; /* SDMA with registers */
 
 	u32 *words; /* the raw block; addresses[i] is the byte address printed for words[i] */
 	u32 *addresses;
@@ -198,6 +202,7 @@ enum gp_gpu_capability {
 };
 
 struct gp_gpu_ring;
+struct gp_gpu_activity_ops;
 
 struct gp_gpu_ops {
 	const char *kind;      /* "kfd", "nvrm" */
@@ -217,6 +222,8 @@ struct gp_gpu_ops {
 	int (*watch)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_state *out);
 	/* Positions of a process's rings, see gpu/rings.h. NULL: this kind cannot read them. */
 	int (*read_rings)(u32 pid, struct gp_gpu_ring *rings, size_t count);
+	/* Which process had the GPU, see gpu/activity.h. NULL: this kind does not report it. */
+	const struct gp_gpu_activity_ops *activity;
 };
 
 extern const struct gp_gpu_ops gp_kfd_ops;

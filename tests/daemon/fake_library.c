@@ -53,7 +53,8 @@ void fake_finish(int result)
 	for (size_t i = 0; i < fake.waiting_count; i++) {
 		struct gpreempt_target *target = fake.waiting[i].target;
 		uint32_t share = fake.waiting[i].share;
-		int end = share && target->refuses ? target->refuses : result;
+		bool asked = share || fake.waiting[i].suspend;
+		int end = asked && target->refuses ? target->refuses : result;
 
 		target->pending--;
 		if (share) {
@@ -61,7 +62,7 @@ void fake_finish(int result)
 			target->share = end < 0 ? target->share : share;
 		} else if (!fake.waiting[i].suspend) {
 			target->held = target->resuming = false;
-		} else if (result >= 0) {
+		} else if (end >= 0) {
 			target->held = true;
 		}
 		put(&(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,

@@ -22,7 +22,7 @@ struct gpreempt_target {
 	int pending; /* calls under way */
 	int sharing; /* of them, shares */
 	uint32_t share;
-	int refuses;    /* shares end with this error */
+	int refuses;    /* shares and suspends that wait end with this error */
 	uint32_t flags; /* of the last suspend */
 };
 

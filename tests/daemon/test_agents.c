@@ -493,8 +493,7 @@ static void what_is_no_socket_is_removed_from_the_directory_of_agents(void **sta
 	give(path);
 	/* The agent's socket is left. */
 	rig_until(rig, files_in_agents(rig) == 1);
-	assert_non_null(
-		strstr(gp_buf_str(&rig->said.text), "which is reserved for sockets of agents"));
+	assert_non_null(strstr(gp_buf_str(&rig->said.text), "which is only for agent sockets"));
 	assert_int_equal(access("/etc/passwd", F_OK), 0);
 	/* So are root's files. */
 	leave_file(rig, "note");

@@ -159,7 +159,8 @@ static void a_user_that_does_not_exist_is_a_mistake(void **state)
 {
 	(void)state;
 	refused("[user nosuchuser]\nmax_priority = 900\n[user nobody]\n[user 4000000]\n",
-		"test.conf:1: there is no user 'nosuchuser'; write its name or number\n");
+		"test.conf:1: unknown user 'nosuchuser'; use the name of an existing user or a "
+		"numeric uid\n");
 }
 
 /* All mistakes of a file are said at once: one does not hide those behind it. */
@@ -167,15 +168,15 @@ static void keys_of_a_bad_section_are_checked_too(void **state)
 {
 	(void)state;
 	refused("[device gpu0]\npolcy = fair\nmin_run = 3\nslice = 4ms\n",
-		"test.conf:1: 'gpu0' is not a device; write [device *], [device 0xID] with the id "
+		"test.conf:1: invalid device 'gpu0'; use [device *], [device 0xID] with the id "
 		"from 'gpreempt top', or [device node N]\n"
 		"test.conf:2: unknown key 'polcy' in [device gpu0]; did you mean 'policy'?\n"
-		"test.conf:3: min_run: '3' has no unit (use ns, us, ms, s or min)\n");
+		"test.conf:3: min_run: '3' has no unit (use ns, us, ms, s, min or h)\n");
 	refused("[daemon]\nmode = act\n[daemon]\nmode = act\nmoed = act\n",
-		"test.conf:3: [daemon] appears twice; merge the two\n"
+		"test.conf:3: duplicate section [daemon]; merge the two sections\n"
 		"test.conf:5: unknown key 'moed' in [daemon]; did you mean 'mode'?\n");
 	refused("[rule a]\nuser = ann\nclass = online\n[rule a]\nuesr = bob\n",
-		"test.conf:4: [rule a] appears twice; merge the two\n"
+		"test.conf:4: duplicate section [rule a]; merge the two sections\n"
 		"test.conf:5: unknown key 'uesr' in [rule a]; did you mean 'user'?\n");
 	refused("[devices *]\npolicy = fair\ncolour = red\n",
 		"test.conf:1: unknown section [devices *]; use [daemon], [device GPU_ID], "
@@ -194,16 +195,17 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 	refused("\n[daemon]\nmode = run\n",
 		"test.conf:3: mode: invalid value 'run'; use observe, act\n");
 	refused("[daemon]\nlease = 100\n",
-		"test.conf:2: lease: '100' has no unit (use ns, us, ms, s or min)\n");
+		"test.conf:2: lease: '100' has no unit (use ns, us, ms, s, min or h)\n");
 	refused("[daemon]\nlease = 99999999999999999999s\n",
 		"test.conf:2: lease: '99999999999999999999s' is out of range (50 ms to 60 s)\n");
 	refused("[device *]\nturn = soon\nslice = 20min\n",
-		"test.conf:2: turn: 'soon' is not a duration (write 250us, 10ms or 1.5s, for "
-		"example)\n"
+		"test.conf:2: turn: 'soon' is not a duration (use a number and a unit, such as "
+		"250us, 10ms or 1.5s)\n"
 		"test.conf:3: slice: '20min' is out of range (1 us to 18 min)\n");
 	refused("[daemon]\nmode = act\nmode = act\n",
-		"test.conf:3: 'mode' appears twice in [daemon]; keep one\n");
-	refused("[daemon]\n[daemon]\n", "test.conf:2: [daemon] appears twice; merge the two\n");
+		"test.conf:3: duplicate key 'mode' in [daemon]; keep only one\n");
+	refused("[daemon]\n[daemon]\n",
+		"test.conf:2: duplicate section [daemon]; merge the two sections\n");
 	refused("[dæmon]\nmode = act\n",
 		"test.conf:1: unknown section [dæmon]; use [daemon], [device GPU_ID], [user "
 		"NAME] or [rule NAME]\n");
@@ -214,33 +216,33 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 	refused("[daemon] mode = act\n",
 		"test.conf:1: unexpected text after ']'; start a new line\n");
 	refused("[device be32]\n",
-		"test.conf:1: 'be32' is not a device; write [device *], [device 0xID] with the id "
+		"test.conf:1: invalid device 'be32'; use [device *], [device 0xID] with the id "
 		"from 'gpreempt top', or [device node N]\n");
 	refused("[device 0x]\n",
-		"test.conf:1: '0x' is not a device; write [device *], [device 0xID] with the id "
+		"test.conf:1: invalid device '0x'; use [device *], [device 0xID] with the id "
 		"from 'gpreempt top', or [device node N]\n");
 	refused("[device 4711]\n[device 0x1267]\n",
-		"test.conf:2: [device 0x1267] appears twice; merge the two\n");
+		"test.conf:2: duplicate section [device 0x1267]; merge the two sections\n");
 	refused("[daemon]\nread_fastest = 1s\nread_slowest = 1ms\n",
-		"test.conf:3: read_fastest is longer than read_slowest; swap them\n");
+		"test.conf:3: read_fastest (1 s) must not be longer than read_slowest (1 ms)\n");
 }
 
 static void a_rule_must_match_something_and_change_something(void **state)
 {
 	(void)state;
 	refused("[rule a]\nclass = online\n[rule b]\nuser = x\n",
-		"test.conf:1: [rule a] matches nothing; add executable, user, cgroup or container "
-		"(executable = * matches everything)\n"
-		"test.conf:3: [rule b] changes nothing; add class, priority, weight, group, "
+		"test.conf:1: [rule a] does not say which programs it applies to; add executable, "
+		"user, cgroup or container (executable = * matches every program)\n"
+		"test.conf:3: [rule b] has no effect; add class, priority, weight, group, "
 		"deadline, max_suspend, policy, attach or strict\n");
 	refused("[rule a]\nuser = x\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a deadline without a budget; add budget = TIME, "
 		"the GPU time of one burst\n");
 	refused("[rule a]\nuser = x\nbudget = 6ms\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a budget longer than its deadline\n");
-	refused("[rule a]\nuser = x\npolicy = fair\n",
-		"test.conf:3: policy: invalid value 'fair'; use off, to leave these jobs "
-		"unscheduled; other policies belong in a [device] section\n");
+	refused("[rule a]\nuser = x\npolicy = fair\n", "test.conf:3: policy: invalid value 'fair'; "
+						       "use off (do not schedule these jobs), or "
+						       "set the policy in a [device] section\n");
 }
 
 static void what_inih_would_cut_off_is_refused(void **state)
@@ -260,7 +262,8 @@ static void what_inih_would_cut_off_is_refused(void **state)
 	assert_int_equal(gp_daemon_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag,
 						&config),
 			 -EINVAL);
-	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: found a NUL byte"));
+	assert_non_null(strstr(gp_buf_str(&said.text),
+			       "test.conf:2: this is not a text file: it contains a NUL byte"));
 	gp_buf_free(&said.text);
 }
 

@@ -79,8 +79,8 @@ class Commands(unittest.TestCase):
             answer = old.recv(65536)
             self.assertEqual(HEADER.unpack_from(answer), (1, HELLO, len(answer), 7, -errno.EPROTONOSUPPORT))
             self.assertRegex(answer[HEADER.size:].split(b"\0")[0].decode(),
-                             r"^gpreempt \S+ uses protocol version \d+, this program uses version 1; "
-                             "restart the older one$")
+                             r"^gpreempt \S+ uses protocol version \d+, but this program uses version 1; "
+                             "restart the older program$")
             self.assertEqual(old.recv(65536), b"")  # and the connection ends
         self.assertEqual(self.gpreempt("stats").returncode, 0)
 
@@ -112,16 +112,19 @@ class Commands(unittest.TestCase):
         self.assertIn("0 jobs, 0 would be held", shown)
         self.assertIn("WOULD BE HELD", shown)
         self.assertIn("would be held: 0", self.gpreempt("stats").stdout)
+        jobs = self.gpreempt("stats", "--jobs").stdout
+        self.assertIn("WOULD BE HELD", jobs)
+        self.assertIn("with mode = act they would have been held", jobs)
         self.assertEqual(json.loads(self.gpreempt("top", "--json").stdout)["mode"], "observe")
         self.assertEqual(json.loads(self.gpreempt("stats", "--json").stdout)["jobs"], 0)
         self.assertEqual(self.gpreempt("log").stdout, "")
         for command in (("log", "999999"), ("log", "--json", "999999"), ("why", "999999")):
             done = self.gpreempt(*command)
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
-            self.assertIn("gpreemptd has no information about pid 999999", done.stderr)
+            self.assertIn("gpreemptd does not know process 999999", done.stderr)
         done = self.gpreempt("why", "1")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("gpreemptd has no information about pid 1", done.stderr)
+        self.assertIn("gpreemptd does not know process 1", done.stderr)
 
     def test_systemd_is_told_that_it_is_ready_alive_reloading_and_ending(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
@@ -213,7 +216,7 @@ class Commands(unittest.TestCase):
         self.file("[daemon]\nmode = observer\n")
         done = self.gpreempt("config", "reload")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("keeping the old one", done.stderr)
+        self.assertIn("the old one stays in effect", done.stderr)
         self.daemon.terminate()
         said = self.daemon.stderr.read()
         self.assertEqual(self.daemon.wait(LIMIT), 0)

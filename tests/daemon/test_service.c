@@ -261,6 +261,11 @@ static void a_job_is_held_and_let_go_by_hand(void **state)
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), 0);
 	rig_run(rig);
 	assert_true(fake_held(agent->pid));
+	/* A hold that ended early can be asked for again. */
+	fake_tell(GPREEMPT_EVENT_LEASE_LOST, agent->pid, 0);
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, pin.pid)->held);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), 0);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, pin.pid)->held);
 	pin.pin = GP_SCHED_PIN_NONE;
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), 0);
 	rig_run(rig);
@@ -442,6 +447,14 @@ static void a_user_that_asks_all_the_time_waits_and_others_do_not(void **state)
 	assert_int_equal(ask(&peers[0], GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), 0);
 	assert_true(flooder(rig)->paid_ns > before);
 	assert_false(flooder(rig)->paused);
+	/* So does each line that it follows. */
+	assert_int_equal(ask(&peers[0], GP_MSG_DAEMON_FOLLOW, NULL, 0), 0);
+	before = flooder(rig)->paid_ns = gp_monotonic_ns() + GP_NS_PER_S / 2;
+	low = agent_known(rig, 2, 500);
+	rig_until(rig, !gp_wire_receive(peers[0].socket, &peers[0].message, 0));
+	assert_int_equal(peers[0].message.header.type, GP_MSG_DAEMON_DECISION);
+	assert_true(flooder(rig)->paid_ns > before);
+	rig_until(rig, gp_wire_receive(peers[0].socket, &peers[0].message, 0) == -EAGAIN);
 	/* As if it had asked for long; then its questions wait, in all its connections. */
 	gp_daemon_question_charge(rig->daemon, FLOODER, 60 * GP_NS_PER_S);
 	assert_true(flooder(rig)->paused);
@@ -453,7 +466,6 @@ static void a_user_that_asks_all_the_time_waits_and_others_do_not(void **state)
 	peer_open(&other, rig);
 	greet(&other);
 	assert_int_equal(ask(&other, GP_MSG_DAEMON_STATUS, NULL, 0), 0);
-	low = agent_known(rig, 2, 500);
 	high = agent_known(rig, 1, 2000);
 	work(rig, low, true);
 	work(rig, high, true);

@@ -92,6 +92,40 @@ static void a_share_that_fails_is_sent_again_more_and_more_rarely(void **state)
 	rig_free(rig);
 }
 
+static void a_share_to_a_stopped_process_is_no_failed_try(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500);
+	const struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)low->pid);
+
+	(void)state;
+	kill(low->pid, SIGSTOP);
+	assert_int_equal(waitpid(low->pid, NULL, WUNTRACED), low->pid);
+	fake.wait = true;
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	fake_finish(-ETIME);
+	rig_until(rig, client->away.stopped);
+	assert_int_equal(client->share.tries, 0);
+	assert_false(gp_timer_armed(&rig->daemon->share_timer));
+	assert_int_equal(fake.shares, 1);
+	/* It is sent when the process continues, and nothing was said. */
+	kill(low->pid, SIGCONT);
+	rig_until(rig, fake.shares == 2);
+	fake_finish(0);
+	rig_until(rig, fake_target(low->pid)->share == 1000);
+	assert_null(strstr(gp_buf_str(&rig->said.text), "cannot set the GPU share"));
+	kill(low->pid, SIGSTOP);
+	assert_int_equal(waitpid(low->pid, NULL, WUNTRACED), low->pid);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 2);
+	fake_finish(-ETIME);
+	rig_until(rig, client->away.stopped);
+	assert_false(client->share.ticket);
+	assert_int_equal(client->share.tries, 0);
+	kill(low->pid, SIGCONT);
+	fake.wait = false;
+	rig_free(rig);
+}
+
 static struct gp_proto_msg_job slice_of(struct rig *rig, const struct agent *agent)
 {
 	struct gp_proto_msg_job view;
@@ -281,6 +315,7 @@ int main(void)
 		cmocka_unit_test(a_share_is_not_waited_for),
 		cmocka_unit_test(shares_are_sent_one_at_a_time_and_the_last_wish_wins),
 		cmocka_unit_test(a_share_that_fails_is_sent_again_more_and_more_rarely),
+		cmocka_unit_test(a_share_to_a_stopped_process_is_no_failed_try),
 		cmocka_unit_test(a_slice_is_requested_until_the_driver_reports_it),
 		cmocka_unit_test(a_new_holder_is_told_the_shares),
 		cmocka_unit_test(a_share_that_was_refused_for_good_is_not_sent_again),

@@ -67,8 +67,8 @@ class Commands(Daemon):
         self.assertIn("Other jobs were suspended 1 time to let it run; its work waited ", shown)
         self.assertNotIn("unknown", shown)
         self.assertRegex(shown, r"priority 1900\b")
-        self.assertIn("which adds or subtracts 100", shown)
-        self.assertNotIn("adds or subtracts", self.gpreempt("why", self.low))
+        self.assertIn("raised or lowered some of these priorities by 100", shown)
+        self.assertNotIn("raised or lowered", self.gpreempt("why", self.low))
 
     def test_a_name_does_not_drive_the_terminal(self):
         self.start_daemon()
@@ -126,7 +126,7 @@ class Terminal(unittest.TestCase):
 @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
 class Top(Daemon, Terminal):
     def setUp(self):
-        self.start_daemon()
+        self.start_daemon(*(["limit"] if "limit" in self.id() else []))
         self.open()
         self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
         self.until(self.listed)
@@ -165,6 +165,16 @@ class Top(Daemon, Terminal):
         self.answer("c", "Resume", "y")
         self.until(lambda s: self.row(s, self.low)[3:4] == ["running"])
         self.until(lambda s: self.row(s, self.low)[-2:-1] == ["1"])
+
+    def test_the_end_of_a_suspension_at_its_limit_is_said(self):
+        self.select_low()
+        for _ in range(2):  # it can be asked for again
+            self.answer("s", "Suspend", "y")
+            self.until(lambda s: f"process {self.low} runs again: the suspension ended after" in s)
+            self.assertEqual(self.row(self.screen(), self.low)[3], "running")
+            self.type("k")
+            self.until(lambda s: "runs again" not in s)
+            self.select_low()
 
     def test_renice(self):
         self.select_low()
@@ -235,9 +245,9 @@ class Driver(Terminal):
         self.write(SCHED.format(0))
         self.until(lambda s: "0 jobs, 0 held" in s and not self.row(s, "4711"))
         self.write("")
-        self.until(lambda s: "unknown format of" in s)
+        self.until(lambda s: "has an unknown format" in s)
         self.write(SCHED.format(1) + JOB)
-        self.until(lambda s: self.row(s, "4711") and "unknown format of" not in s)
+        self.until(lambda s: self.row(s, "4711") and "has an unknown format" not in s)
         self.type("q")
         self.until(lambda s: "ended=0" in s)
 

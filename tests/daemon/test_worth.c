@@ -101,6 +101,47 @@ static void preemptions_that_cost_more_than_they_gain_end(void **state)
 	rig_free(rig);
 }
 
+/* The account is so old and has these figures; one more preemption is judged with it. */
+static u64 judge_after(struct rig *rig, struct agent *high, u64 ms, u64 cost_ns, u64 gain_ns)
+{
+	u64 since = gp_monotonic_ns() - ms * GP_NS_PER_MS;
+
+	worth(rig)->since_ns = since;
+	worth(rig)->cycles = 10;
+	worth(rig)->cost_ns = cost_ns;
+	worth(rig)->gain_ns = gain_ns;
+	for (int i = 0; i < 100 && worth(rig)->cycles == 10; i++)
+		preempt(rig, high, 1, 1);
+	assert_int_not_equal(worth(rig)->cycles, 10);
+	return gp_monotonic_ns() - since;
+}
+
+/* After a pause a loss is noticed sooner, and a gain is not believed sooner. */
+static void an_attempt_after_a_pause_is_on_probation(void **state)
+{
+	const u64 much = 1000 * GP_NS_PER_S;
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	if (judge_after(rig, high, 300, much, 0) < GP_NS_PER_S)
+		assert_int_equal(worth(rig)->why, GP_STAND_NOT);
+	rig_until(rig, !worth(rig)->why);
+	worth(rig)->pause_ns = GP_NS_PER_S; /* as after one */
+	judge_after(rig, high, 300, much, 0);
+	assert_int_equal(worth(rig)->why, GP_STAND_LOSS);
+	assert_true(worth(rig)->pause_ns == 2 * GP_NS_PER_S);
+	rig_until(rig, !worth(rig)->why);
+	/* Only a second of gain ends the probation. */
+	if (judge_after(rig, high, 300, 0, much) < GP_NS_PER_S)
+		assert_true(worth(rig)->pause_ns == 2 * GP_NS_PER_S);
+	judge_after(rig, high, 1000, 0, much);
+	assert_int_equal(worth(rig)->pause_ns, 0);
+	assert_int_equal(worth(rig)->why, GP_STAND_NOT);
+	rig_free(rig);
+}
+
 static void preemptions_that_gain_go_on(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -139,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_failures_in_a_row_end_preempting_for_a_while),
 		cmocka_unit_test(preemptions_that_cost_more_than_they_gain_end),
+		cmocka_unit_test(an_attempt_after_a_pause_is_on_probation),
 		cmocka_unit_test(preemptions_that_gain_go_on),
 		cmocka_unit_test(an_administrator_may_forbid_it),
 	};

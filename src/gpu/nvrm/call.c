@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/nvrm_events.h"
+
 struct allowed {
 	u32 cmd, size;
 	bool (*harmless)(const void *params); /* NULL: whatever it says */
@@ -38,6 +40,14 @@ static bool stats_harmless(const void *params)
 	return ((const struct gp_nv_ctxsw_stats *)params)->flags == 0; /* flag 1 resets them */
 }
 
+/* The buffer is a new one of the caller's own client: the driver finds no other by its handle. */
+static bool bind_harmless(const void *params)
+{
+	const struct gp_nv_event_bind *p = params;
+
+	return p->level == GP_NV_EVENT_SIMPLE && !p->filter && p->all_users <= 1;
+}
+
 static const struct allowed table[] = {
 	{GP_NV_CMD_HANDLE_INFO, sizeof(struct gp_nv_handle_info), handle_info_harmless},
 	{GP_NV_CMD_SET_TIMESLICE, sizeof(struct gp_nv_timeslice), timeslice_harmless},
@@ -46,13 +56,19 @@ static const struct allowed table[] = {
 	{GP_NV_CMD_DISABLE_CHANNELS, sizeof(struct gp_nv_disable_channels), disable_harmless},
 	{GP_NV_CMD_CTXSW_STATS, sizeof(struct gp_nv_ctxsw_stats), stats_harmless},
 	{GP_NV_CMD_CTXSW_MODES, sizeof(struct gp_nv_ctxsw_modes), NULL},
+	{GP_NV_CMD_GPU_ID_INFO, sizeof(struct gp_nv_gpu_id_info), NULL},
+	{GP_NV_CMD_GPU_TIME, sizeof(struct gp_nv_gpu_time), NULL},
+	{GP_NV_CMD_EVENT_BIND, sizeof(struct gp_nv_event_bind), bind_harmless},
+	{GP_NV_CMD_EVENT_ENABLE, sizeof(struct gp_nv_event_enable), NULL},
+	{GP_NV_CMD_EVENT_GET, sizeof(struct gp_nv_event_get), NULL},
+	{GP_NV_CMD_EVENT_FLUSH, 0, NULL},
 };
 
 bool gp_nvrm_call_allowed(u32 cmd, const void *params, u32 size)
 {
 	for (size_t i = 0; i < GP_ARRAY_SIZE(table); i++) {
 		if (table[i].cmd == cmd)
-			return params && table[i].size == size &&
+			return (params || !size) && table[i].size == size &&
 			       (!table[i].harmless || table[i].harmless(params));
 	}
 	return false;

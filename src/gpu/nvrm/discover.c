@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/i18n.h"
 #include "base/parse.h"
-#include "gpu/gpu.h"
+#include "gpu/activity.h"
 #include "gpu/nvrm/nvrm.h"
 
 #define GP_NV_PROC  "/proc/driver/nvidia"
@@ -188,13 +190,26 @@ static int add_usage(struct gp_gpu_process *process, u32 minor)
 	return error;
 }
 
-/* The holder and its lifelines have copies of other processes' descriptors, and no GPU. */
-static bool is_ours(const struct gp_root *root, u32 pid)
+/* A name is its owner's to choose: that of a process with a GPU is believed if it is root's or our
+ * user's. */
+static bool is_trusted(const struct gp_root *root, u32 pid)
+{
+	char path[256];
+	struct stat info;
+
+	return gp_root_path(root, path, sizeof(path), "/proc/%u", pid) == 0 &&
+	       stat(path, &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid());
+}
+
+/* The holder and its lifelines have copies of other processes' descriptors, and no GPU. The daemon
+ * has GPUs open to read which process uses them. */
+static bool is_ours(const struct gp_root *root, u32 pid, bool has_gpu)
 {
 	struct gp_buf name = {0};
 	bool ours = gp_root_read(root, 64, &name, "/proc/%u/comm", pid) == 0 &&
-		    (strncmp(gp_buf_str(&name), "gpreempt-holder", 15) == 0 ||
-		     strcmp(gp_buf_str(&name), "gp-lifeline\n") == 0);
+		    ((strcmp(gp_buf_str(&name), "gpreemptd\n") == 0 && is_trusted(root, pid)) ||
+		     (!has_gpu && (strncmp(gp_buf_str(&name), "gpreempt-holder", 15) == 0 ||
+				   strcmp(gp_buf_str(&name), "gp-lifeline\n") == 0)));
 
 	gp_buf_free(&name);
 	return ours;
@@ -223,7 +238,7 @@ static int describe_one(const struct gp_root *root, u32 pid, struct gp_gpu_proce
 			error = add_usage(&process, minor);
 	}
 	gp_names_free(&names);
-	if (control && !process.usage_count && is_ours(root, pid))
+	if (control && is_ours(root, pid, process.usage_count != 0))
 		control = false;
 	if (!error && control)
 		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
@@ -293,4 +308,5 @@ const struct gp_gpu_ops gp_nvrm_ops = {
 	.outside_mechanism = GP_MECHANISM_NV_SUSPEND,
 	.discover = discover,
 	.describe = describe,
+	.activity = &gp_nvrm_activity,
 };

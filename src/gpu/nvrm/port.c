@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -13,6 +14,17 @@ static int system_open(const struct gp_nvrm_port *port)
 	int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 
 	(void)port;
+	return fd < 0 ? -errno : fd;
+}
+
+static int system_open_gpu(const struct gp_nvrm_port *port, u32 minor)
+{
+	char path[32];
+	int fd;
+
+	(void)port;
+	snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
+	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -40,6 +52,7 @@ static bool system_is_control(const struct gp_nvrm_port *port, int fd)
 const struct gp_nvrm_port gp_nvrm_port_system = {
 	.root = {.dir = ""},
 	.open_control = system_open,
+	.open_gpu = system_open_gpu,
 	.ioctl = system_ioctl,
 	.is_control = system_is_control,
 };

@@ -13,6 +13,8 @@ struct gp_nvrm_port {
 	struct gp_root root; /* of /proc/driver/nvidia and the MPS directories */
 	/* A new descriptor of the control device, or -errno. */
 	int (*open_control)(const struct gp_nvrm_port *port);
+	/* A new descriptor of a GPU, by its minor, or -errno. */
+	int (*open_gpu)(const struct gp_nvrm_port *port, u32 minor);
 	/* 0 or -errno. Async-signal-safe: the lifeline calls it after fork(). */
 	int (*ioctl)(const struct gp_nvrm_port *port, int fd, unsigned long request, void *arg);
 	/* Whether the descriptor is of the control device, whatever its path says. */

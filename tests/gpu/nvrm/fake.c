@@ -18,6 +18,7 @@
 
 #include "../../place.h"
 #include "abi/nvrm_ioctl.h"
+#include "fake_events.h"
 
 #define DEFAULT_US 1024
 #define NO_FILE    0xffffffffu
@@ -251,9 +252,10 @@ static u32 do_control(const struct fake *fake, u32 file, const struct gp_nv_cont
 {
 	void *params = (void *)(uintptr_t)c->params;
 	struct fake_object *object;
-	u32 size = size_of(fake, c->cmd);
+	bool event = c->cmd == GP_NV_CMD_EVENT_FLUSH || fake_events_size(c->cmd);
+	u32 size = event ? fake_events_size(c->cmd) : size_of(fake, c->cmd);
 
-	if (!size) {
+	if (!size && !event) {
 		atomic_fetch_add(&fake->rm->bad, 1);
 		return GP_NV_NOT_SUPPORTED;
 	}
@@ -264,6 +266,8 @@ static u32 do_control(const struct fake *fake, u32 file, const struct gp_nv_cont
 		return GP_NV_OBJECT_NOT_FOUND;
 	if (c->params_size != size)
 		return GP_NV_INVALID_PARAM_STRUCT;
+	if (event)
+		return fake_events_control(fake, c->cmd, params);
 	if (c->cmd == GP_NV_CMD_HANDLE_INFO)
 		return do_handle_info(fake, c->client, params);
 	if (c->cmd >> 16 == GP_NV_CLASS_GROUP)
@@ -276,6 +280,8 @@ static int fake_ioctl(const struct gp_nvrm_port *port, int fd, unsigned long req
 	const struct fake *fake = (const struct fake *)port;
 	u32 file = file_of(fake, fd);
 
+	if (request == GP_NV_IOC_REGISTER) /* of a GPU's descriptor */
+		return file_of(fake, *(int *)arg) == NO_FILE ? -EINVAL : 0;
 	if (file == NO_FILE)
 		return -ENOTTY;
 	atomic_fetch_add(&fake->rm->calls, 1);
@@ -283,6 +289,8 @@ static int fake_ioctl(const struct gp_nvrm_port *port, int fd, unsigned long req
 		((struct gp_nv_control *)arg)->status = do_control(fake, file, arg);
 	else if (request == GP_NV_IOC_ALLOC)
 		((struct gp_nv_alloc *)arg)->status = do_alloc(fake, file, arg);
+	else if (request == GP_NV_IOC_MAP)
+		((struct gp_nv_map *)arg)->status = fake_events_memory(fake, arg);
 	else if (request == GP_NV_IOC_FREE)
 		((struct gp_nv_free *)arg)->status = do_free(fake, file, arg);
 	else
@@ -313,6 +321,16 @@ static int fake_open(const struct gp_nvrm_port *port)
 	}
 	atomic_store(&fake->rm->inodes[index], status.st_ino);
 	return fd;
+}
+
+static int fake_open_gpu(const struct gp_nvrm_port *port, u32 minor)
+{
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/dev/nvidia%u", ((const struct fake *)port)->dir, minor);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static bool fake_is_control(const struct gp_nvrm_port *port, int fd)
@@ -353,6 +371,7 @@ static int make_tree(const char *dir, const char *branch)
 	snprintf(text, sizeof(text),
 		 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  %s  Release Build\n",
 		 branch);
+	write_text(dir, "dev/nvidia0", "");
 	write_text(dir, "proc/driver/nvidia/gpus/0000:65:00.0/information",
 		   "Model: \t\t NVIDIA Fake\nDevice Minor: \t 0\n");
 	return write_text(dir, "proc/driver/nvidia/version", text);
@@ -364,6 +383,7 @@ int fake_join(struct fake *fake, const char *dir)
 	int fd;
 
 	*fake = (struct fake){.port = {.open_control = fake_open,
+				       .open_gpu = fake_open_gpu,
 				       .ioctl = fake_ioctl,
 				       .is_control = fake_is_control}};
 	snprintf(fake->dir, sizeof(fake->dir), "%s", dir);
@@ -389,6 +409,10 @@ int fake_create(struct fake *fake, const char *branch)
 		error = fake_join(fake, dir);
 	if (!error)
 		atomic_store(&fake->rm->disable_size, sizeof(struct gp_nv_disable_channels));
+	if (!error) {
+		atomic_store(&fake->rm->vram_used, 64ull << 20);
+		atomic_store(&fake->rm->vram_free, 1ull << 30);
+	}
 	return error;
 }
 

@@ -18,6 +18,7 @@
 
 #define FAKE_OBJECTS 16384u
 #define FAKE_FILES   8192u
+#define FAKE_SWAPPED 64u
 
 struct fake_object {
 	_Atomic u32 live; /* 0: never used, 1: there, 2: freed */
@@ -38,7 +39,35 @@ struct fake_rm {
 	_Atomic u32 lose_slices;   /* so many are answered with OK and change nothing */
 	/* The next call that stops raises SIGSTOP in its caller first (1), or also after (2). */
 	_Atomic u32 stop_in_call;
+	/* The event buffer, see fake_events.h. */
+	_Atomic u32 deny_events; /* enum fake_deny */
+	_Atomic u32 event_get, event_sequence, event_binds, event_flushes;
+	/* Processes whose memory is moved, see fake_checkpoint.c. */
+	_Atomic u32 swap_fault;  /* step * 10 + enum fake_swap_fault */
+	_Atomic u32 swap_helper; /* the helper that stands still there */
+	_Atomic u32 endless;     /* work does not end */
+	_Atomic u64 vram_used, vram_free;
+	struct fake_swapped {
+		_Atomic u32 pid, state, changes;
+	} swapped[FAKE_SWAPPED];
 	struct fake_object objects[FAKE_OBJECTS];
+};
+
+enum fake_swap_step {
+	FAKE_STEP_LOCK = 1,
+	FAKE_STEP_CHECKPOINT,
+	FAKE_STEP_RESTORE,
+	FAKE_STEP_UNLOCK
+};
+enum fake_swap_fault { FAKE_SWAP_FAILS = 1, FAKE_SWAP_BEFORE, FAKE_SWAP_AFTER };
+
+enum fake_deny {
+	FAKE_DENY_NOTHING,
+	FAKE_DENY_USERS, /* switches of all users */
+	FAKE_DENY_ALL,
+	FAKE_DENY_OLD,   /* this GPU has no such thing */
+	FAKE_DENY_TIME,  /* the GPU's time */
+	FAKE_DENY_FLUSH, /* from now on */
 };
 
 struct fake {

@@ -425,6 +425,18 @@ FUNCTION(cuLaunchKernel,
 	return 0;
 }
 
+/* As CUDA's runtime finds the others. */
+FUNCTION(cuGetProcAddress_v2, (const char *name, void **out, int version, u64 flags, int *status))
+{
+	(void)version, (void)flags;
+	*out = strcmp(name, "cuLaunchKernel") == 0     ? (void *)cuLaunchKernel
+	       : strcmp(name, "cuCtxSynchronize") == 0 ? (void *)cuCtxSynchronize
+						       : NULL;
+	if (status)
+		*status = !*out;
+	return *out ? 0 : 500;
+}
+
 /* ---- for fake_target ---- */
 
 void fake_use(int context);
@@ -444,6 +456,17 @@ FUNCTION(fake_launches, (void))
 		sum += c->launches + (waits ? 1000 : 0);
 	}
 	return sum;
+}
+
+/* The thread that made the last of them, and launches by the program. */
+FUNCTION(fake_last_thread, (void))
+{
+	return contexts[0].last_thread;
+}
+
+FUNCTION(fake_other_launches, (void))
+{
+	return contexts[0].other_launches;
 }
 
 FUNCTION(fake_loads, (void))

@@ -16,7 +16,7 @@
 
 #define FAKE_RING    64
 #define FAKE_STREAMS 16
-#define FAKE_KERNELS 5
+#define FAKE_KERNELS 6
 
 struct context;
 
@@ -52,7 +52,9 @@ struct context {
 	const u32 *flag;
 	u32 until;
 	int loads, launches;
-	int generation; /* how often it ended */
+	int other_launches; /* of the kernel that does nothing */
+	int last_thread;    /* that launched for the agent */
+	int generation;     /* how often it ended */
 };
 
 /* FAKE_CUDA_FAULT spoils it: `stop` goes on while stopped, `register` loses a step, `twice` runs a

@@ -2,6 +2,10 @@
 /* What the kernels do. See fake_cuda.h. */
 #include "kernels.h"
 #include "fake_cuda.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "page.h"
 #include "selftest/cuda_kernel.h"
 
@@ -126,6 +130,13 @@ static void do_ahead(struct context *c, const struct launch *l)
 	if (l->a[1])
 		c->until = (u32)l->a[1];
 	c->launches++;
+	c->last_thread = (int)syscall(SYS_gettid);
+}
+
+static void do_nothing(struct context *c, const struct launch *l)
+{
+	(void)l;
+	c->other_launches++;
 }
 
 const struct kernel fake_kernels[FAKE_KERNELS] = {
@@ -134,4 +145,5 @@ const struct kernel fake_kernels[FAKE_KERNELS] = {
 	{.name = "tick", .sizes = "88888", .run = do_tick},
 	{.name = "endless", .sizes = "88888", .run = do_endless},
 	{.name = "gpreempt_ahead", .sizes = "84", .run = do_ahead, .at_once = true},
+	{.name = "nothing", .sizes = "", .run = do_nothing},
 };

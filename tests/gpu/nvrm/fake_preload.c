@@ -35,7 +35,7 @@ __attribute__((constructor)) static void join(void)
 
 static const char *moved(const char *path, char *buffer, size_t size)
 {
-	if (!fake.rm || strncmp(path, "/proc/driver/nvidia", 19))
+	if (!fake.rm || (strncmp(path, "/proc/driver/nvidia", 19) && strcmp(path, "/dev/nvidia0")))
 		return path;
 	snprintf(buffer, size, "%s%s", fake.dir, path);
 	return buffer;

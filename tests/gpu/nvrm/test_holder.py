@@ -102,7 +102,7 @@ class Holder(unittest.TestCase):
         self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 8", "12 12"))
         self.assertTrue(self.status(self.pid)["copy_engines"])
         self.assertEqual(sorted(hold["copy_engines"] for hold in self.status()["holds"]), [False, True])
-        self.assertIn("all and copies", self.gpreempt("status").stdout)
+        self.assertIn("all, with copies", self.gpreempt("status").stdout)
         self.assertIn("suspended as well", self.gpreempt("status", self.pid).stdout)
         # A group that comes later belongs to it.
         self.assertEqual(self.target.ask("copier"), "ok 0")

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/* As much of NVML as gpreempt asks: one GPU, and every process has the same memory on it. */
+#include <stdlib.h>
+
+#include "fake.h"
+
+#define FUNCTION(symbol, arguments) \
+	int symbol arguments;       \
+	int symbol arguments
+
+static struct fake fake;
+
+FUNCTION(nvmlInit_v2, (void))
+{
+	return fake_join(&fake, getenv("GPREEMPT_FAKE_NVIDIA"));
+}
+
+FUNCTION(nvmlDeviceGetCount_v2, (u32 * count))
+{
+	*count = 1;
+	return 0;
+}
+
+FUNCTION(nvmlDeviceGetHandleByIndex_v2, (u32 index, void **device))
+{
+	(void)index;
+	*device = &fake;
+	return 0;
+}
+
+FUNCTION(nvmlDeviceGetComputeRunningProcesses_v3, (void *device, u32 *count, void *processes))
+{
+	struct process {
+		u32 pid, pad;
+		u64 bytes;
+		u32 instance[2];
+	} *out = processes;
+	u32 room = *count;
+
+	(void)device;
+	*count = 0;
+	for (u32 i = 0; i < FAKE_SWAPPED && *count < room; i++) {
+		u32 pid = atomic_load(&fake.rm->swapped[i].pid);
+
+		if (pid && atomic_load(&fake.rm->swapped[i].state) != 2)
+			out[(*count)++] =
+				(struct process){pid, 0, atomic_load(&fake.rm->vram_used), {0}};
+	}
+	return 0;
+}
+
+FUNCTION(nvmlDeviceGetMemoryInfo, (void *device, u64 *memory))
+{
+	(void)device;
+	memory[0] = 100ull << 30;
+	memory[1] = atomic_load(&fake.rm->vram_free);
+	memory[2] = memory[0] - memory[1];
+	return 0;
+}
