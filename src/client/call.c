@@ -62,8 +62,8 @@ static int lose(struct gpreempt *context, int error)
 	if (error == -ETIME)
 		return gp_client_fail(
 			context, error,
-			"the holder (pid %d) did not answer in time and your suspensions ended; "
-			"use 'gpreempt release --all' to end a hung holder",
+			"the holder (pid %d) did not answer in time, so this program has lost its "
+			"suspensions; use 'gpreempt release --all' to end a hung holder",
 			(int)holder);
 	if (error == -EPROTONOSUPPORT)
 		return gp_client_fail(context, error,
@@ -76,8 +76,8 @@ static int lose(struct gpreempt *context, int error)
 				      "different version (use 'gpreempt release --all' to end it)",
 				      (int)holder);
 	return gp_client_fail(context, -ECONNRESET,
-			      "the holder (pid %d) exited and your suspensions ended; the next "
-			      "call starts a new holder",
+			      "the holder (pid %d) exited, which ended the suspensions of this "
+			      "program; the next call starts a new holder",
 			      (int)holder);
 }
 

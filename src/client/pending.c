@@ -42,7 +42,8 @@ static struct gp_client_pending *add(struct gpreempt *context, u16 type,
 
 	if (context->pending_count >= GP_LIB_PENDING) {
 		gp_client_fail(context, -EAGAIN,
-			       "%d calls are in progress on this context; read their events first",
+			       "too many calls in progress on this context (maximum %d); read "
+			       "their events first",
 			       GP_LIB_PENDING);
 		return NULL;
 	}

@@ -334,7 +334,7 @@ int gpreempt_suspend_queues(int32_t pid, const uint32_t *queue_ids, uint32_t num
 {
 	if (!queue_ids != !num_queues)
 		return fail(-EINVAL,
-			    "pass queue ids and their number, or NULL and 0 for all queues");
+			    "pass queue ids and their count, or NULL and 0 for all queues");
 	pthread_mutex_lock(&the.lock);
 	int status = suspend(pid, queue_ids, num_queues, grace_period);
 	pthread_mutex_unlock(&the.lock);
@@ -345,7 +345,7 @@ int gpreempt_resume_queues(int32_t pid, const uint32_t *queue_ids, uint32_t num_
 {
 	if (!queue_ids != !num_queues)
 		return fail(-EINVAL,
-			    "pass queue ids and their number, or NULL and 0 for all queues");
+			    "pass queue ids and their count, or NULL and 0 for all queues");
 	pthread_mutex_lock(&the.lock);
 	int status = resume(pid, queue_ids, num_queues);
 	pthread_mutex_unlock(&the.lock);

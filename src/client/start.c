@@ -68,10 +68,11 @@ static int find_program(char *out, size_t size)
 	return -ENOENT;
 }
 
-/* A list of libraries (LD_PRELOAD: colons or blanks) without our agent. New memory. */
+/* A list of libraries (LD_PRELOAD: colons or blanks) without our agent, of either kind. New memory.
+ */
 static char *without_agent(const char *entry)
 {
-	static const char agent[] = "libgpreempt_agent.so";
+	static const char agent[] = "libgpreempt_agent";
 	const char *list = strchr(entry, '=') + 1;
 	char *out = calloc(1, strlen(entry) + 1), *end;
 
@@ -85,8 +86,7 @@ static char *without_agent(const char *entry)
 
 		while (name > list && name[-1] != '/')
 			name--;
-		if ((size_t)(list + length - name) != strlen(agent) ||
-		    memcmp(name, agent, strlen(agent)) != 0) {
+		if (strncmp(name, agent, strlen(agent)) != 0) {
 			memcpy(end, list, length + separator);
 			end += length + separator;
 		}

@@ -43,7 +43,9 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		return gp_client_fail(context, -EINVAL, "a timeout must be at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (options.grace > 255)
-		return gp_client_fail(context, -EINVAL, "a grace period must be 1 to 255");
+		return gp_client_fail(context, -EINVAL,
+				      "a grace period must be 1 to 255 units of 1024 GPU clocks, "
+				      "or 0 for the driver's default");
 	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
 		return gp_client_fail(context, -EINVAL, "unknown suspend flag");
 	return 0;
@@ -135,7 +137,7 @@ int gpreempt_target_suspend_queues(struct gpreempt_target *target, const uint32_
 {
 	if (!kfd_ids)
 		return gp_client_fail(target->context, -EINVAL,
-				      "the number of queues must be 1 to %d", GPREEMPT_QUEUES_MAX);
+				      "the list of queue ids must not be NULL");
 	return act(target, GP_MSG_SUSPEND, kfd_ids, count, options);
 }
 
@@ -144,7 +146,7 @@ int gpreempt_target_resume_queues(struct gpreempt_target *target, const uint32_t
 {
 	if (!kfd_ids)
 		return gp_client_fail(target->context, -EINVAL,
-				      "the number of queues must be 1 to %d", GPREEMPT_QUEUES_MAX);
+				      "the list of queue ids must not be NULL");
 	return act(target, GP_MSG_RESUME, kfd_ids, count, NULL);
 }
 
@@ -158,7 +160,8 @@ int gpreempt_target_renew(struct gpreempt_target *target)
 		return status;
 	if (!target->held)
 		status = gp_client_fail(context, -ENOLCK,
-					"the lease has ended; the target is already running");
+					"there is no suspension to renew: it was not requested, or "
+					"its lease has ended");
 	else
 		status = gp_client_call(context, target, GP_MSG_RENEW, &body, sizeof(body),
 					GP_LIB_CALL_MS);

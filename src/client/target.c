@@ -220,9 +220,11 @@ static int check_share(const struct gpreempt_target *target, uint32_t thousandth
 	uint32_t size = thousandths & 0xffff, first = thousandths >> 16;
 
 	if (size < 1 || first + size > SHARE_ALL)
-		return gp_client_fail(target->context, -EINVAL,
-				      "invalid share %u (must be 1 to 1000 thousandths)",
-				      thousandths);
+		return gp_client_fail(
+			target->context, -EINVAL,
+			"invalid share of %u thousandths from %u on (must be at least "
+			"1, and the sum at most 1000)",
+			size, first);
 	return 0;
 }
 

@@ -79,12 +79,17 @@ static int take_lock(struct program *program)
 	return -EBUSY;
 }
 
-static int refuse_directory(int error)
+/* -EPERM: what may be in the directory is not to be trusted. */
+static int refuse_lock(int error)
 {
 	char path[PATH_MAX], text[PATH_MAX + 64];
 
-	snprintf(text, sizeof(text), _("cannot use the socket directory %s"),
-		 gp_proto_directory_name(path, sizeof(path), LOCK));
+	if (error == -EPERM)
+		snprintf(text, sizeof(text), _("unsafe socket directory %s"),
+			 gp_proto_directory_name(path, sizeof(path), ""));
+	else
+		snprintf(text, sizeof(text), _("cannot lock %s"),
+			 gp_proto_directory_name(path, sizeof(path), LOCK));
 	return say(error, text);
 }
 
@@ -163,7 +168,7 @@ static const struct gp_option options[] = {
 	{OPTION_FOREGROUND, "foreground", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("stay in the foreground")},
 	{OPTION_IDLE, "idle", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("exit after TIME without clients (0: never exit)")},
+	 N_("exit after TIME without clients (default 5s; 0: never)")},
 	{0},
 };
 
@@ -171,7 +176,7 @@ static const struct gp_command command = {
 	.name = "gpreempt-holder",
 	.alone = true,
 	.arguments = "",
-	.summary = N_("Hold the suspensions of one user's clients; started on demand"),
+	.summary = N_("Manage the suspensions of one user's clients; started on demand"),
 	.exit_status = N_("Exit status: 0 ok, 1 failed, 2 bad usage."),
 	.options = options,
 };
@@ -208,7 +213,7 @@ int main(int argc, char **argv)
 	if (error > 0)
 		return 0;
 	if (error)
-		return refuse_directory(error);
+		return refuse_lock(error);
 	error = open_socket(&program);
 	if (error)
 		return say(error, SOCKET);

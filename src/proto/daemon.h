@@ -124,6 +124,11 @@ struct gp_proto_msg_job {
 	u64 latency_count, latency_p50_ns, latency_p99_ns; /* from arrival to completion */
 	u32 slice_us;                                      /* confirmed: as the driver reports it */
 	s32 slice_error;                                   /* failed: -errno */
+	/* What the driver reports of its use of the GPU; activity 0: nothing. */
+	u32 activity, share_ppm;   /* share of the GPU's time in the last second */
+	u64 active_ns, switches;   /* time that it had the GPU; how often it got it */
+	u64 switched_out, lost_ns; /* times that the hardware took it away from its work, and how
+				    * long it waited then */
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 };
 
@@ -152,6 +157,14 @@ enum gp_proto_stand {
 	GP_STAND_LOSS,     /* they cost more than they gained */
 };
 
+/* Whether it is read which process uses a GPU. */
+enum gp_proto_reading {
+	GP_READING_NONE, /* this kind of GPU does not report it */
+	GP_READING_UNUSED,
+	GP_READING_ON,
+	GP_READING_FAILED,
+};
+
 struct gp_proto_msg_device {
 	u32 gpu_id, node;
 	u32 policy, can_suspend, can_share;
@@ -162,6 +175,10 @@ struct gp_proto_msg_device {
 	u32 stands_down, reserved; /* enum gp_proto_stand */
 	u64 again_ns;              /* GP_DAEMON_NEVER: does not stand down */
 	u64 stood_down;            /* times */
+	u32 reading;               /* enum gp_proto_reading */
+	s32 reading_error;         /* FAILED: -errno */
+	u64 active_ns;             /* time that a process had it */
+	u64 switches_lost;         /* records that are missing; times are too small by them */
 	char name[GP_PROTO_NAME];
 };
 

@@ -208,6 +208,26 @@ int gp_proto_directory_other_agents(char *out, size_t size)
 	return lstat(out, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOENT;
 }
 
+bool gp_proto_directory_misplaced(const char *socket)
+{
+	const char *slash = strrchr(socket, '/');
+	char directory[PATH_MAX], agents[PATH_MAX];
+	struct place place;
+	struct stat st;
+
+	if (!slash)
+		return false;
+	snprintf(directory, sizeof(directory), "%.*s", (int)(slash - socket), socket);
+	/* A directory that was removed is not made again. */
+	if (lstat(socket, &st) < 0)
+		return errno == ENOENT && lstat(directory, &st) == 0;
+	if (find_place(&place, AGENTS) ||
+	    (!has_daemon(place.path, 0) && !has_daemon(place.path, geteuid())))
+		return false;
+	snprintf(agents, sizeof(agents), "%s/" AGENTS, place.path);
+	return strcmp(agents, directory) != 0;
+}
+
 bool gp_proto_directory_is_agent(const char *name)
 {
 	size_t length = strlen(name), suffix = sizeof(SUFFIX) - 1;

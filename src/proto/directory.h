@@ -34,6 +34,11 @@ int gp_proto_directory_agents(char *out, size_t size, bool serve);
  * came, or in root's, of before it went. -ENOENT: nowhere. */
 int gp_proto_directory_other_agents(char *out, size_t size);
 
+/* For the owner of the socket in agents/ with this path: whether it must be opened anew, because
+ * its name is gone (another file system is mounted over it) or because a daemon that serves this
+ * user has started elsewhere. */
+bool gp_proto_directory_misplaced(const char *socket);
+
 /* Calls `found` for each agent's socket ("NAME.sock", shorter than GP_PROTO_NAME) in agents/, whose
  * path this is. -errno: it cannot be read. */
 int gp_proto_directory_each_agent(const char *agents,

@@ -17,16 +17,19 @@ static const char *const formats[GP_SAY_COUNT] = {
 
 	[GP_SAY_NOT_SERVED] = N_("the holder does not serve this user, or has too many clients"),
 	[GP_SAY_NO_TARGET] = N_("the target is not open"),
-	[GP_SAY_NO_PIDFD] = N_("the request lacks a pidfd"),
+	[GP_SAY_NO_PIDFD] = N_("the request does not include a pidfd"),
 	[GP_SAY_NO_ROOM] = N_("the holder cannot manage any more processes"),
 	[GP_SAY_NO_MECHANISM] = N_("unknown mechanism %u"),
 	[GP_SAY_TOO_MANY_TARGETS] = N_("this client has too many open targets"),
-	[GP_SAY_GROUP_EMPTY] = N_("no process in the group has started yet"),
-	[GP_SAY_LEASE_ENDED] = N_("the lease has ended; the target is running again"),
-	[GP_SAY_SHARE_RANGE] = N_("a share must be 1 to 1000 thousandths"),
+	[GP_SAY_GROUP_EMPTY] =
+		N_("no process of the group is running, or none has used the GPU yet"),
+	[GP_SAY_LEASE_ENDED] =
+		N_("there is no suspension to renew: it was not requested, or its lease has ended"),
+	[GP_SAY_SHARE_RANGE] = N_("a share must be 1 to 1000 (thousandths of the GPU)"),
 	[GP_SAY_PRIORITY_RANGE] = N_("a priority must be 0 to 65535"),
-	[GP_SAY_LEASE_RANGE] = N_("a lease must be %u to %u ms, a limit at most %u ms"),
-	[GP_SAY_GRACE_RANGE] = N_("a grace period must be 1 to 255"),
+	[GP_SAY_LEASE_RANGE] = N_("a lease must be %u to %u ms, and a limit at most %u ms"),
+	[GP_SAY_GRACE_RANGE] = N_("a grace period must be 1 to 255 units of 1024 GPU clocks, or 0 "
+				  "for the driver's default"),
 	[GP_SAY_BAD_FLAG] = N_("unknown suspend flag"),
 	[GP_SAY_COPIES_WHOLE] =
 		N_("copy engines can be suspended only with the whole process, not with single "
@@ -34,10 +37,10 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_GROUP_QUEUES] = N_("queues can be selected only in a process, not in a group"),
 	[GP_SAY_HELD_TOGETHER] = N_("all queues were suspended together; resume the whole target"),
 	[GP_SAY_TIMED_OUT] = N_("the request timed out; anything it suspended has been resumed"),
-	[GP_SAY_BREAKER] = N_("preemption is disabled on GPU %u because its queues could not be "
-			      "stopped; retrying automatically"),
+	[GP_SAY_BREAKER] = N_("GPU %x is not preempted for now because its queues did not stop in "
+			      "time; try again later"),
 
-	[GP_SAY_GONE] = N_("process %u is gone"),
+	[GP_SAY_GONE] = N_("process %u has exited"),
 	[GP_SAY_NOT_VISIBLE] = N_("the process has exited, or is not visible to the holder"),
 	[GP_SAY_NO_ANSWER] = N_("process %u did not answer in time; a process stopped by a signal "
 				"cannot answer until it continues"),
@@ -48,7 +51,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 				 "kfd-debug for single queues or GPUs"),
 	[GP_SAY_SESSION_TAKEN] = N_("another debugger took over process %u"),
 	[GP_SAY_PROCESS_ERROR] = N_("process %u: %m"),
-	[GP_SAY_NOT_BUILT_IN] = N_("this mechanism is not built into the holder"),
+	[GP_SAY_NOT_BUILT_IN] = N_("the holder was built without this mechanism"),
 	[GP_SAY_CANNOT] = N_("%s does not support this operation"),
 	[GP_SAY_WORKS_NOW] = N_("the mechanism is now %s"),
 
@@ -69,19 +72,21 @@ static const char *const formats[GP_SAY_COUNT] = {
 		N_("cannot trace process %u: it belongs to another user, or "
 		   "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
 	[GP_SAY_TRACE_ERROR] = N_("cannot trace process %u: %m"),
-	[GP_SAY_DEBUG_MISSING] = N_("this amdgpu driver has no debug interface (new in Linux 6.5); "
-				    "start process %u with 'gpreempt run'"),
-	[GP_SAY_DEBUG_LEFTOVER] = N_("process %u had a stale debug session, left by a detached "
-				     "debugger; it has been ended, try again"),
+	[GP_SAY_DEBUG_MISSING] = N_("this amdgpu driver has no debug interface (added in Linux "
+				    "6.5); start process %u with 'gpreempt run'"),
+	[GP_SAY_DEBUG_LEFTOVER] = N_("a detached debugger left a stale debug session in process "
+				     "%u; the session has been ended, try again"),
 	[GP_SAY_DEBUG_ERROR] = N_("cannot start a debug session with process %u: %m"),
-	[GP_SAY_DEBUG_DISABLED] = N_("the GPU runtime of process %u did not enable debugging "
-				     "(older than ROCm 6); start it with 'gpreempt run'"),
+	[GP_SAY_DEBUG_DISABLED] =
+		N_("the GPU runtime of process %u did not enable debugging (before ROCm 6.3 it may "
+		   "not do so); start it with 'gpreempt run'"),
 	[GP_SAY_KFD_ERROR] = N_("cannot open /dev/kfd: %m; see 'gpreempt doctor'"),
 	[GP_SAY_PIPE_ERROR] = N_("cannot create a pipe: %m"),
 	[GP_SAY_LIST_ERROR] = N_("cannot list the queues of process %u: %m"),
 
 	[GP_SAY_MODULE_NONE] = N_("gpreempt.ko is not loaded: %s does not exist"),
-	[GP_SAY_MODULE_ERROR] = N_("cannot open %s: %m (only root and the file's group may)"),
+	[GP_SAY_MODULE_ERROR] =
+		N_("cannot open %s: %m (only root and the file's group have access)"),
 	[GP_SAY_MODULE_VERSION] = N_("the loaded gpreempt.ko is a different version"),
 	[GP_SAY_MODULE_WORKS] = N_("gpreempt.ko can suspend the process"),
 
@@ -90,8 +95,9 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_NV_NO_DRIVER] = N_("no NVIDIA driver (/proc/driver/nvidia/version does not exist)"),
 	[GP_SAY_NV_BRANCH] = N_("NVIDIA driver %s is from an unverified branch; set "
 				"GPREEMPT_NVRM_FORCE=1 to try it anyway"),
-	[GP_SAY_NV_PTRACE] = N_("no permission to copy the file descriptors of process %u (needs "
-				"ptrace access: same user or root)"),
+	[GP_SAY_NV_PTRACE] =
+		N_("cannot copy the file descriptors of process %u: it belongs to another user, or "
+		   "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
 	[GP_SAY_NV_FILES] = N_("cannot read the file descriptors of process %u: %m"),
 	[GP_SAY_NV_INHERITED] =
 		N_("process %u inherited its NVIDIA descriptors from process %u, which would be "
@@ -101,19 +107,19 @@ static const char *const formats[GP_SAY_COUNT] = {
 		N_("process %u is an MPS server: suspending it would suspend all its clients"),
 	[GP_SAY_NV_MPS_CLIENT] =
 		N_("process %u is an MPS client (control daemon in %s): it shares the server's "
-		   "channels with other clients and cannot be suspended alone"),
+		   "channels with other clients and cannot be suspended separately"),
 	[GP_SAY_NV_CHANNELS] = N_("cannot list the NVIDIA channels of process %u: %m"),
 
 	[GP_SAY_HOLD_RANGE] = N_("the lease or limit is out of range"),
-	[GP_SAY_QUEUE_NAMED] = N_("one of the named queues does not exist"),
+	[GP_SAY_QUEUE_NAMED] = N_("one of the specified queues does not exist"),
 	[GP_SAY_NOTHING_HELD] = N_("nothing is suspended: the lease has ended"),
 	[GP_SAY_NOT_STOPPED] = N_("the queues did not stop in time and have been resumed"),
 	[GP_SAY_DRIVER_REFUSED] = N_("the driver refused to change a queue"),
-	[GP_SAY_NO_DESCRIPTOR] =
-		N_("the program has no free file descriptor for its activity page"),
+	[GP_SAY_NO_DESCRIPTOR] = N_(
+		"the program has no free file descriptor; its agent needs one to report activity"),
 
 	[GP_SAY_VALUE_RANGE] = N_("the value is out of range"),
-	[GP_SAY_UNKNOWN_REQUEST] = N_("unknown request; the programs may be different versions"),
+	[GP_SAY_UNKNOWN_REQUEST] = N_("unknown request; the sender may be a different version"),
 
 	[GP_SAY_NO_JOB] = N_("gpreemptd has no job with pid %u"),
 	[GP_SAY_JOB_OTHER_USER] = N_("pid %u belongs to another user"),
@@ -122,8 +128,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_SCHEDULER_REFUSED] = N_("the scheduler refused the request; see 'gpreempt log'"),
 	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may do that"),
 	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may do that"),
-	[GP_SAY_BAD_CONFIG] = N_("the configuration has errors, keeping the old one; run 'gpreempt "
-				 "config check FILE' to list them"),
+	[GP_SAY_BAD_CONFIG] = N_("the new configuration has errors, so the old one stays in "
+				 "effect; run 'gpreempt config check FILE' to list the errors"),
 };
 
 const char *gp_proto_mechanism_name(u32 mechanism)
@@ -143,7 +149,7 @@ static char conversion(const char **format, unsigned *which)
 		*which = (unsigned)(*p - '1');
 		p += 2;
 	}
-	if (!*p || !strchr("udsm%", *p))
+	if (!*p || !strchr("uxdsm%", *p))
 		return 0;
 	*format = p + 1;
 	return *p;
@@ -165,6 +171,9 @@ int gp_proto_vsay(struct gp_proto_message *out, int error, enum gp_proto_code co
 		switch (conversion(&format, &which)) {
 		case 'u':
 			length = snprintf(out->args + used, room, "%u", va_arg(list, unsigned));
+			break;
+		case 'x':
+			length = snprintf(out->args + used, room, "%x", va_arg(list, unsigned));
 			break;
 		case 'd':
 			length = snprintf(out->args + used, room, "%d", va_arg(list, int));

@@ -32,7 +32,7 @@
 #include "proto/message.h"
 
 enum {
-	GP_PROTO_VERSION = 3,
+	GP_PROTO_VERSION = 4,
 	GP_PROTO_MAX = 64 * 1024, /* bytes of one message, header included */
 	GP_PROTO_TEXT = 240,      /* bytes of a text, NUL included */
 	GP_PROTO_NAME = 64,       /* bytes of a group's or program's name, NUL included */
@@ -74,6 +74,7 @@ enum gp_proto_msg_type {
 	GP_MSG_AGENT_RENEW,      /* gp_proto_msg_suspend (count 0): new lease -> - */
 	GP_MSG_AGENT_SHARE, /* gp_proto_msg_value (target: the first CU in thousandths; 0) -> - */
 	GP_MSG_AGENT_PRIORITY, /* gp_proto_msg_value -> - */
+	GP_MSG_AGENT_AHEAD,    /* - -> gp_proto_msg_ahead (proto/ahead.h) */
 
 	/* agent: events */
 	GP_MSG_AGENT_EDGE = 96, /* gp_proto_msg_edge: work arrived at or left this program */

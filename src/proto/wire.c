@@ -65,8 +65,8 @@ int gp_wire_refuse_version(int socket, const struct gp_proto_msg *ask)
 			       .status = -EPROTONOSUPPORT}};
 
 	snprintf(answer.body.text, sizeof(answer.body.text),
-		 "gpreempt %s uses protocol version %u, this program uses version %u; restart the "
-		 "older one",
+		 "gpreempt %s uses protocol version %u, but this program uses version %u; restart "
+		 "the older program",
 		 GP_VERSION, GP_PROTO_VERSION, ask->version);
 	return send(socket, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }

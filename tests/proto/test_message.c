@@ -14,11 +14,11 @@ static const char *capitals(const char *text)
 	static const struct {
 		const char *from, *to;
 	} known[] = {
-		{"process %u is gone", "PROCESS %u: GONE, 100%% OF IT"},
+		{"process %u has exited", "PROCESS %u: GONE, 100%% OF IT"},
 		{"process %u is being debugged by %s (pid %u); quit the debugger first",
 		 "(%3$u) %2$s HAS %1$u"},
 		{"cannot trace process %u: %m", "%m (%u)"},
-		{"the request lacks a pidfd", "进程已结束"},
+		{"the request does not include a pidfd", "进程已结束"},
 	};
 
 	for (size_t i = 0; foreign && i < sizeof(known) / sizeof(known[0]); i++)
@@ -56,7 +56,7 @@ static void arguments_arrive_in_the_sentence(void **state)
 
 	foreign = *state;
 	assert_int_equal(gp_proto_say(&message, -ESRCH, GP_SAY_GONE, 4000000000u), -ESRCH);
-	assert_string_equal(text_of(&message), "process 4000000000 is gone");
+	assert_string_equal(text_of(&message), "process 4000000000 has exited");
 	gp_proto_say(&message, -EBUSY, GP_SAY_UNDER_DEBUGGER, 7, "my gdb", 12);
 	assert_string_equal(
 		text_of(&message),
