@@ -66,7 +66,7 @@ static int read_number(const json_t *entry, const char *key, const char *path, c
 	const json_t *value = json_object_get(entry, key);
 
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return gp_fail(diag, -EINVAL, "%s: %s: the %s must be a non-negative integer", path,
+		return gp_fail(diag, -EINVAL, "%s: %s: \"%s\" must be a non-negative integer", path,
 			       name, key);
 	*out = (u64)json_integer_value(value);
 	if (*out < min || *out > max)

@@ -88,7 +88,8 @@ int gp_gpufile_kernels_load(const char *path, struct gp_diag *diag, struct gp_gp
 	if (!path) {
 		if (gp_program_beside("share/gpreempt/kernels.json", "data/kernels.json", found,
 				      sizeof(found)))
-			return gp_fail(diag, -ENOENT, "kernels.json is not installed");
+			return gp_fail(diag, -ENOENT,
+				       "kernels.json is not installed; give a file with --kernels");
 		path = found;
 	}
 	root = gp_gpufile_figure_file(path, diag, &error);

@@ -24,6 +24,7 @@ static const struct gp_gpufile_figure_spec common[] = {
 	FIGURE("chip", "l1_kb", l1_kb, 1, 1u << 20),
 	FIGURE("chip", "instruction_kb", instruction_kb, 1, 1u << 20),
 	FIGURE("chip", "l2_kb", l2_kb, 1, 1u << 20),
+	FIGURE("chip", "l3_kb", l3_kb, 0, 1u << 30),
 	FIGURE("chip", "pcie_mb_per_s", pcie_mb_per_s, 1, 1u << 24),
 	FIGURE("chip", "xgmi_mb_per_s", xgmi_mb_per_s, 1, 1u << 24),
 };

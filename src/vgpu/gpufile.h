@@ -31,10 +31,10 @@ struct gp_vgpu_gpufile {
 	u32 cp_queues;
 	u32 sdma_engines, sdma_xgmi_engines; /* as presented; numbered in this order */
 	u32 subsystem_vendor, subsystem_device;
-	u32 l1_kb, instruction_kb, l2_kb; /* caches */
-	u32 pcie_mb_per_s, xgmi_mb_per_s; /* of one link */
-	u32 location_id;                  /* bus << 8 | devfn */
-	u64 unique_id, hive_id;           /* hive 0: the only GPU */
+	u32 l1_kb, instruction_kb, l2_kb, l3_kb; /* caches; 0 = it has no L3 */
+	u32 pcie_mb_per_s, xgmi_mb_per_s;        /* of one link */
+	u32 location_id;                         /* bus << 8 | devfn */
+	u64 unique_id, hive_id;                  /* hive 0: the only GPU */
 	json_t *figures; /* "section.name" -> {value, source, kind}, for status; owned */
 };
 

@@ -50,6 +50,15 @@ enum gp_vgpu_kind {
 	/* Sent by tests. payload: struct gp_vgpu_clock. Goes on by itself when the connection that
 	 * held the clock closes. */
 	GP_VGPU_CLOCK,
+	/* payload: struct gp_vgpu_migration, for clients that read SMI events. */
+	GP_VGPU_MIGRATED,
+};
+
+/* An SVM range moved; locations are 0 (system memory) or GPUs. */
+struct gp_vgpu_migration {
+	u64 page, pages;
+	u32 from, to;
+	u32 prefetch, preferred;
 };
 
 struct gp_vgpu_exception {

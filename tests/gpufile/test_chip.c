@@ -82,9 +82,9 @@ static void ranges_that_are_wrong_are_refused(void **state)
 		json_int_t low, high; /* -2: left out */
 		const char *said;
 	} rows[] = {
-		{-2, 9, "cost.unmap_ns: the low must be a non-negative integer"},
-		{0, -2, "cost.unmap_ns: the high must be a non-negative integer"},
-		{-1, 99999999, "cost.unmap_ns: the low must be a non-negative integer"},
+		{-2, 9, "cost.unmap_ns: \"low\" must be a non-negative integer"},
+		{0, -2, "cost.unmap_ns: \"high\" must be a non-negative integer"},
+		{-1, 99999999, "cost.unmap_ns: \"low\" must be a non-negative integer"},
 		{40000, 99999999, "cost.unmap_ns: 40000 is out of range (0 to 25000)"},
 		{0, 10, "cost.unmap_ns: 10 is out of range (25000 to 1000000000000)"},
 	};

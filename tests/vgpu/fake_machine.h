@@ -29,7 +29,8 @@ struct fake {
 	u64 faults[8];
 	u32 fault_count;
 	u32 exceptions, said; /* hardware exceptions, lines on stderr */
-	u32 seen;             /* works taken */
+	char last_said[256];
+	u32 seen; /* works taken */
 };
 
 static struct fake *fake;      /* the stand-ins below have no other way to find it */
@@ -69,7 +70,7 @@ void gp_vgpu_event_hw_exception(struct gp_vgpu_client *client, u32 gpu_id, bool 
 void gp_vgpu_say(const char *text, const char *detail)
 {
 	(void)text;
-	(void)detail;
+	snprintf(fake->last_said, sizeof(fake->last_said), "%s", detail);
 	__atomic_fetch_add(&fake->said, 1, __ATOMIC_RELEASE);
 }
 

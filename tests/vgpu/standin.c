@@ -69,6 +69,12 @@ int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *c
 	}
 }
 
+void *gp_vgpu_cp_doorbell_view(struct gp_vgpu_client *client, u32 gpu_index)
+{
+	(void)client, (void)gpu_index;
+	return NULL;
+}
+
 int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)
 {
 	(void)client, (void)gpu_index;

@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <elf.h>
-#include <link.h>
-
-#include "fake_machine.h"
-
-/* ROCr's list of code objects, exported by this program as libhsa-runtime64 does. */
-extern struct r_debug _amdgpu_r_debug;
-__attribute__((visibility("default"))) struct r_debug _amdgpu_r_debug;
+#include "fake_module.h"
 
 #define LOAD(target, offset)    0xc0020000u | (target) << 6, (offset)
 #define LOAD_X4(target, offset) 0xc00a0000u | (target) << 6, (offset)
@@ -15,113 +8,16 @@ static const u32 copy_aligned_code[] = {
 	LOAD_X4(4, 0),     LOAD_X4(8, 0x10),  LOAD_X4(12, 0x20),
 	LOAD_X4(16, 0x30), LOAD_X4(20, 0x40), LOAD(24, 0x50),
 };
+/* As assembled for gfx8, by ROCr 5, and for gfx9 since. */
+static const u32 copy_misaligned_gfx9[] = {
+	LOAD_X4(4, 0), LOAD_X4(8, 0x10), LOAD_X4(12, 0x20), LOAD(16, 0x30), 0xbf8cc07f,
+};
 static const u32 copy_misaligned_code[] = {
 	LOAD_X4(4, 0), LOAD_X4(8, 0x10), LOAD_X4(12, 0x20), LOAD(16, 0x30), 0xbf8c007f,
 };
 static const u32 fill_code[] = {
 	LOAD_X4(4, 0), LOAD_X4(8, 0x10), 0xbf8c007f, 0x8e028602, 0x32000002,
 };
-
-/* An ELF image with one symbol of 64 bytes per name, 64 bytes apart. */
-struct module {
-	struct link_map map;
-	char uri[128];
-	struct {
-		Elf64_Ehdr header;
-		Elf64_Shdr sections[3];
-		Elf64_Sym symbols[16];
-		char strings[1024];
-	} elf;
-};
-
-static u64 *arguments;
-
-static void module_load(struct module *module, const char *const *names, u32 count, u64 address,
-			const char *scheme)
-{
-	u32 at = 1;
-
-	memset(&module->elf, 0, sizeof(module->elf));
-	memcpy(module->elf.header.e_ident, ELFMAG, SELFMAG);
-	module->elf.header.e_shoff =
-		offsetof(struct module, elf.sections) - offsetof(struct module, elf);
-	module->elf.header.e_shentsize = sizeof(Elf64_Shdr);
-	module->elf.header.e_shnum = 3;
-	module->elf.sections[1] = (Elf64_Shdr){
-		.sh_type = SHT_DYNSYM,
-		.sh_offset = offsetof(struct module, elf.symbols) - offsetof(struct module, elf),
-		.sh_size = sizeof(module->elf.symbols),
-		.sh_link = 2,
-	};
-	module->elf.sections[2] = (Elf64_Shdr){
-		.sh_type = SHT_STRTAB,
-		.sh_offset = offsetof(struct module, elf.strings) - offsetof(struct module, elf),
-		.sh_size = sizeof(module->elf.strings),
-	};
-	for (u32 i = 0; i < count; i++) {
-		module->elf.symbols[i + 1] = (Elf64_Sym){
-			.st_name = at,
-			.st_value = 0x1000 + i * 512,
-			.st_size = 64,
-		};
-		at += (u32)snprintf(module->elf.strings + at, sizeof(module->elf.strings) - at,
-				    "%s.kd", names[i]) +
-		      1;
-	}
-	snprintf(module->uri, sizeof(module->uri), "%s%d#offset=0x%llx&size=%zu", scheme, getpid(),
-		 (unsigned long long)va(&module->elf), sizeof(module->elf));
-	module->map = (struct link_map){.l_addr = address - 0x1000, .l_name = module->uri};
-	_amdgpu_r_debug = (struct r_debug){.r_version = 7, .r_map = &module->map};
-}
-
-/* A queue, a kernel of that name, its arguments at `arguments`, dispatched and completed. */
-static struct module module;
-static struct fake_queue queue;
-
-static int blit_setup(void **state)
-{
-	static const char *const none[] = {"nothing"};
-
-	fake_setup(state);
-	module_load(&module, none, 1, 0x1000, "memory://");
-	arguments = fake_take(256, 256);
-	memset(arguments, 0, 256);
-	queue = fake_queue(1, 64);
-	return 0;
-}
-
-static u64 named_kernel(const char *name, u32 kernarg_bytes)
-{
-	u64 kernel = fake_kernel(NULL, 0);
-
-	((struct gp_kernel_descriptor *)(uintptr_t)kernel)->kernarg_bytes = kernarg_bytes;
-	module_load(&module, &name, 1, kernel, "memory://");
-	return kernel;
-}
-
-static void launch(u64 kernel)
-{
-	struct gp_aql_dispatch packet = fake_dispatch(kernel);
-
-	packet.kernarg_address = va(arguments);
-	fake_put(&queue, &packet);
-	fake_step();
-}
-
-static void run(u64 kernel)
-{
-	launch(kernel);
-	fake_run(fake_work());
-}
-
-static u8 *bytes_new(u32 size, u8 seed)
-{
-	u8 *bytes = fake_take(size, 64);
-
-	for (u32 i = 0; i < size; i++)
-		bytes[i] = (u8)(seed ? i * 7 + seed : 0);
-	return bytes;
-}
 
 static void rocr_copies_move_data_once_at_completion(void **state)
 {
@@ -149,6 +45,9 @@ static void rocr_copies_move_data_once_at_completion(void **state)
 	run(kernel);
 	assert_memory_equal(to + 1, from, 100);
 	assert_int_equal(to[101], 0);
+	arguments[4] = va(from + 120);
+	run(fake_kernel(copy_misaligned_gfx9, GP_ARRAY_SIZE(copy_misaligned_gfx9)));
+	assert_memory_equal(to + 1, from, 120);
 }
 
 static void rocr_fill_fills(void **state)
@@ -177,17 +76,16 @@ static void unknown_kernel_changes_nothing(void **state)
 	arguments[8] = va(from + 64);
 	arguments[4] = 17;
 	run(fake_kernel(NULL, 0));
-	run(named_kernel("vectorAdd", 128));
-	/* The name of one of them with too few arguments is another version's. */
-	run(named_kernel("__amd_rocclr_copyBuffer", 16));
-	run(named_kernel("__amd_rocclr_fillImage", 256));
+	run(named_kernel("vectorAdd", "p8 p8 p8 v4"));
+	run(named_kernel("__amd_rocclr_fillImage", "i8 v16 v16 v16 v16 v16 v4"));
+	run(named_kernel("__amd_rocclr_initHeap", "v8 v8 v4 v4"));
 	assert_int_equal(to[0], 0);
 	assert_int_equal(fake->fault_count, 0);
 }
 
 static void hip_copy_buffer_copies_dwords_and_the_rest(void **state)
 {
-	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", 104);
+	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", "p8 p8 v8 v8 v8 v4 h8 h8");
 	u8 *from = bytes_new(256, 1), *to = bytes_new(256, 0);
 
 	(void)state;
@@ -213,7 +111,7 @@ static void hip_copy_buffer_copies_dwords_and_the_rest(void **state)
 
 static void hip_copy_buffer_aligned_counts_elements(void **state)
 {
-	u64 kernel = named_kernel("__amd_rocclr_copyBufferAligned", 104);
+	u64 kernel = named_kernel("__amd_rocclr_copyBufferAligned", "p8 p8 v8 v8 v8 v4");
 	u8 *from = bytes_new(512, 1), *to = bytes_new(512, 0);
 
 	(void)state;
@@ -256,7 +154,7 @@ static void hip_rect_follows_pitches(void **state)
 		a[4] = 16, a[5] = 64, a[6] = 2;
 		a[8] = 20, a[9] = 100, a[10] = 1;
 		a[12] = 7, a[13] = 3, a[14] = 2, a[15] = e;
-		run(named_kernel(rows[i].name, 200));
+		run(named_kernel(rows[i].name, "p8 p8 v32 v32 v32"));
 		for (u32 z = 0; z < 2; z++) {
 			for (u32 y = 0; y < 3; y++) {
 				u32 target = (1 + y * 20 + z * 100) * e;
@@ -271,7 +169,7 @@ static void hip_rect_follows_pitches(void **state)
 
 static void hip_fill_repeats_its_pattern(void **state)
 {
-	u64 kernel = named_kernel("__amd_rocclr_fillBufferAligned", 120);
+	u64 kernel = named_kernel("__amd_rocclr_fillBufferAligned", "p8 p8 p8 p8 p8 v4 v8 v8");
 	u8 *to = bytes_new(256, 0);
 	u32 *pattern = fake_take(16, 16);
 
@@ -289,7 +187,7 @@ static void hip_fill_repeats_its_pattern(void **state)
 		assert_int_equal(((u32 *)to)[1 + i], pattern[i % 2]);
 	assert_int_equal(((u32 *)to)[7], 0);
 	memset(to, 0, 256);
-	kernel = named_kernel("__amd_rocclr_fillBufferAligned2D", 136);
+	kernel = named_kernel("__amd_rocclr_fillBufferAligned2D", "p8 p8 p8 p8 p8 v4 v8 v8 v8 v8");
 	arguments[2] = 0;
 	arguments[0] = va(to); /* of bytes */
 	arguments[5] = 1;
@@ -308,7 +206,7 @@ static void hip_fill_repeats_its_pattern(void **state)
 
 static void stream_write_stores_and_stream_wait_holds_the_queue(void **state)
 {
-	u64 kernel = named_kernel("__amd_rocclr_streamOpsWrite", 88);
+	u64 kernel = named_kernel("__amd_rocclr_streamOpsWrite", "p8 p8 v8 v8");
 	u64 *place = fake_take(8, 8);
 	static const struct {
 		u64 flags, wrong, right;
@@ -324,7 +222,10 @@ static void stream_write_stores_and_stream_wait_holds_the_queue(void **state)
 	arguments[1] = va(place);
 	run(kernel);
 	assert_true(*place == 7);
-	kernel = named_kernel("__amd_rocclr_streamOpsWait", 96);
+	arguments[2] = 8;
+	run(named_kernel("__amd_rocclr_streamOpsWrite", "p8 p8 v8")); /* since ROCm 6 */
+	assert_true(*place == 8);
+	kernel = named_kernel("__amd_rocclr_streamOpsWait", "p8 p8 v8 v8 v8");
 	for (u32 i = 0; i < GP_ARRAY_SIZE(rows); i++) {
 		arguments[i % 2] = va(place);
 		arguments[1 - i % 2] = 0;
@@ -370,14 +271,14 @@ static void hip_images_keep_what_is_copied_into_them(void **state)
 	small[20] = 5, small[21] = 3, small[22] = 2; /* size */
 	small[24] = 4, small[25] = 1, small[26] = 1; /* four bytes */
 	a[16] = 10, a[17] = 40;
-	run(named_kernel("__amd_rocclr_copyBufferToImage", 216));
+	run(named_kernel("__amd_rocclr_copyBufferToImage", "p8 i8 v32 v16 v16 v16 v32"));
 	assert_memory_equal(first + ((1 * 8 + 1) * 16 + 2) * 4, from + 12, 20);
 	memset(a, 0, 256);
 	a[0] = va(image_new(first));
 	a[1] = va(image_new(second));
 	small[4] = 2, small[5] = 1, small[6] = 1;
 	small[12] = 5, small[13] = 3, small[14] = 2;
-	run(named_kernel("__amd_rocclr_copyImage", 120));
+	run(named_kernel("__amd_rocclr_copyImage", "i8 i8 v16 v16 v16"));
 	assert_memory_equal(second, from + 12, 20);
 	memset(a, 0, 256);
 	a[0] = va(image_new(second));
@@ -386,7 +287,7 @@ static void hip_images_keep_what_is_copied_into_them(void **state)
 	small[24] = 5, small[25] = 3, small[26] = 2;
 	small[28] = 1, small[29] = 4, small[30] = 1;
 	a[16] = 6, a[17] = 30;
-	run(named_kernel("__amd_rocclr_copyImageToBuffer", 216));
+	run(named_kernel("__amd_rocclr_copyImageToBuffer", "i8 p8 p8 p8 v16 v32 v16 v16 v32"));
 	for (u32 z = 0; z < 2; z++) {
 		for (u32 y = 0; y < 3; y++)
 			assert_memory_equal(to + (7 + z * 30 + y * 6) * 4,
@@ -394,14 +295,14 @@ static void hip_images_keep_what_is_copied_into_them(void **state)
 	}
 	assert_int_equal(to[(7 + 5) * 4], 0);
 	a[0] = 0x6000;
-	run(named_kernel("__amd_rocclr_copyImageToBuffer", 216));
+	run(named_kernel("__amd_rocclr_copyImageToBuffer", "i8 p8 p8 p8 v16 v32 v16 v16 v32"));
 	assert_int_equal(fake->faults[0], 0x6000);
 }
 
 static void blit_with_wild_pointers_is_a_fault(void **state)
 {
 	struct gp_amd_signal *signal = fake_signal(1);
-	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", 104);
+	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", "p8 p8 v8 v8 v8 v4 h8 h8");
 	struct gp_aql_dispatch packet = fake_dispatch(kernel);
 	u8 *to = bytes_new(64, 0);
 
@@ -430,14 +331,14 @@ static void a_fault_is_at_the_first_byte_that_is_not_there(void **state)
 	arguments[4] = va(pattern);
 	arguments[5] = 1;
 	arguments[7] = UINT64_MAX / 8;
-	run(named_kernel("__amd_rocclr_fillBufferAligned", 64));
+	run(named_kernel("__amd_rocclr_fillBufferAligned", "p8 p8 p8 p8 p8 v4 v8 v8"));
 	assert_int_equal(fake->fault_count, 1);
 	assert_int_equal(fake->faults[0], end);
 }
 
 static void name_is_forgotten_when_its_module_is_unloaded(void **state)
 {
-	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", 104);
+	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", "p8 p8 v8 v8 v8 v4 h8 h8");
 	u8 *from = bytes_new(64, 1), *to = bytes_new(64, 0);
 	const char *other = "somethingElse";
 	u64 until;
@@ -571,11 +472,11 @@ static void costs_follow_names(void **state)
 	fake->client.cp->kernels = gp_vgpu_cp_kernels_new(&fake->client);
 	gp_vgpu_cp_kernels_attach(fake->client.cp->kernels);
 	place_remove(directory);
-	launch(named_kernel("vectorAddLonger", 64));
+	launch(named_kernel("vectorAddLonger", ""));
 	assert_int_equal(fake_work()->workgroup_ns, 3000);
-	launch(named_kernel("vectorAdd2", 64));
+	launch(named_kernel("vectorAdd2", ""));
 	assert_int_equal(fake_work()->workgroup_ns, 2000);
-	launch(named_kernel("other", 64));
+	launch(named_kernel("other", ""));
 	assert_int_equal(fake_work()->workgroup_ns, 1000);
 }
 

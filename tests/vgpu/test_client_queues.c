@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Queues as the client sees them: the driver's checks, and who is told what in which order. */
 #include "standin.h"
+#include "vgpu/preload/memory.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -150,6 +151,41 @@ static void native_checks_every_buffer(void **state)
 	assert_int_equal(create(args), 0);
 }
 
+static int unmap(u64 va)
+{
+	struct gp_vgpu_interval *found;
+	struct gp_kfd_unmap_memory_from_gpu_args args = {.n_devices = 1};
+	u32 id = GPU0;
+
+	found = gp_vgpu_intervals_find(&standin.client.memory->mapped[0], va);
+	assert_non_null(found);
+	args.handle = ((struct gp_vgpu_bo *)found->value)->handle;
+	args.device_ids_array_ptr = (uintptr_t)&id;
+	return kfd(GP_KFD_IOC_UNMAP_MEMORY_FROM_GPU, &args);
+}
+
+static void buffers_of_a_queue_cannot_be_unmapped(void **state)
+{
+	struct gp_kfd_create_queue_args args;
+
+	(void)state;
+	acquire_both();
+	standin.client.machine.strict = 1;
+	args = good();
+	assert_int_equal(kfd(GP_KFD_IOC_CREATE_QUEUE, &args), 0);
+	assert_int_equal(unmap(args.ring_base_address), -EBUSY);
+	assert_int_equal(unmap(args.write_pointer_address), -EBUSY);
+	assert_int_equal(unmap(args.eop_buffer_address), -EBUSY);
+	assert_int_equal(unmap(args.ctx_save_restore_address), -EBUSY);
+	assert_int_equal(destroy(args.queue_id), 0);
+	assert_int_equal(unmap(args.ring_base_address), 0);
+	/* A driver that does not check buffers does not know of them either. */
+	standin.client.machine.strict = 0;
+	args = good();
+	assert_int_equal(kfd(GP_KFD_IOC_CREATE_QUEUE, &args), 0);
+	assert_int_equal(unmap(args.ring_base_address), 0);
+}
+
 static void copy_queues_need_no_save_area(void **state)
 {
 	struct gp_kfd_create_queue_args args;
@@ -285,6 +321,7 @@ int main(void)
 		TEST(a_queue_without_a_vm_is_esrch),
 		TEST(properties_are_checked_as_the_driver_does),
 		TEST(native_checks_every_buffer),
+		TEST(buffers_of_a_queue_cannot_be_unmapped),
 		TEST(copy_queues_need_no_save_area),
 		TEST(a_queue_the_cp_refuses_is_undone),
 		TEST(a_queue_the_hardware_did_not_let_go_of_is_gone_all_the_same),

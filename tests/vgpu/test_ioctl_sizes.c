@@ -170,6 +170,9 @@ static void what_is_gone_or_refused_says_so(void **state)
 	assert_int_equal(kfd(GP_KFD_IOC_DBG_WAVE_CONTROL, bytes), -EPERM);
 	assert_int_equal(kfd(GP_KFD_IOC_IMPORT_DMABUF, &import), -EINVAL);
 	import.dmabuf_fd = ~0u;
+	assert_int_equal(kfd(GP_KFD_IOC_IMPORT_DMABUF, &import), -EINVAL); /* no such GPU */
+	acquire_both();
+	import.gpu_id = GPU0;
 	assert_int_equal(kfd(GP_KFD_IOC_IMPORT_DMABUF, &import), -EBADF);
 }
 
@@ -282,7 +285,7 @@ static void the_render_node_says_who_it_is(void **state)
 	info.return_pointer = 8;
 	assert_int_equal(drm(_IOW('d', GP_DRM_NR_INFO, struct gp_drm_amdgpu_info), &info), -EFAULT);
 	assert_int_equal(drm(_IOWR('d', GP_DRM_NR_GET_CAP, struct gp_drm_get_cap), &cap), -EINVAL);
-	assert_int_equal(drm(_IOWR('d', 0x40, u64), &cap), -EACCES);
+	assert_int_equal(drm(_IOWR('d', 0x60, u64), &cap), -EACCES);
 	assert_int_equal(drm(_IOWR('K', 0x01, u64), &cap), -ENOTTY);
 }
 

@@ -72,6 +72,29 @@ static u8 *bytes_new(u32 size, u8 seed)
 	return bytes;
 }
 
+static void a_broadcast_copies_to_both(void **state)
+{
+	struct engine engine = engine_new();
+	u8 *from = bytes_new(100, 3), *first = bytes_new(100, 0), *second = bytes_new(100, 0);
+	u32 *fence = fake_take(4, 4);
+
+	(void)state;
+	*fence = 0;
+	PUT(&engine, GP_SDMA_COPY | GP_SDMA_COPY_BROADCAST, 99, 0, LO(from), HI(from), LO(first),
+	    HI(first), LO(second), HI(second));
+	PUT(&engine, GP_SDMA_FENCE, LO(fence), HI(fence), 5);
+	ring(&engine);
+	fake_run(fake_work());
+	assert_memory_equal(first, from, 100);
+	assert_memory_equal(second, from, 100);
+	assert_int_equal(*fence, 5);
+	/* What is not known stops the queue, with a word. */
+	PUT(&engine, 0x7f);
+	ring(&engine);
+	assert_null(fake_work());
+	assert_string_equal(fake->last_said, "0x0000007f");
+}
+
 static void a_copy_with_all_rocr_adds_is_one_command(void **state)
 {
 	struct engine engine = engine_new();
@@ -97,10 +120,12 @@ static void a_copy_with_all_rocr_adds_is_one_command(void **state)
 	assert_int_equal(work.flags, GP_VGPU_BARRIER);
 	assert_int_equal(fake->client.shared->mirrors[2].write_index, engine.at);
 	fake_done(&work, GP_VGPU_LAUNCHED);
-	assert_int_equal(engine.pointers[0], engine.at);
+	assert_int_equal(engine.pointers[0], 0);
 	assert_int_equal(to[999], 0);
 	assert_int_equal(signal->value, 1);
 	fake_done(&work, GP_VGPU_COMPLETED);
+	assert_int_equal(engine.pointers[0], engine.at);
+	assert_int_equal(fake->client.shared->mirrors[2].read_index, engine.at);
 	assert_memory_equal(to, from, 1000);
 	assert_int_equal(signal->value, 0);
 	assert_int_equal(*start, FAKE_START / 10);
@@ -363,6 +388,7 @@ static void write_pointer_beyond_the_ring_stops_the_engine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_broadcast_copies_to_both),
 		TEST(a_copy_with_all_rocr_adds_is_one_command),
 		TEST(poll_looks_when_all_before_it_is_done),
 		TEST(poll_compares_as_it_says),

@@ -48,6 +48,23 @@ static void runtime_enable_comes_before_the_first_queue(void **state)
 	assert_int_equal(runtime_enable(fake, a, 1), -EEXIST);
 }
 
+/* Newer runtimes call it themselves, and do not start when it is refused. */
+static void a_runtime_takes_over_what_the_machine_enabled_for_it(void **state)
+{
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET);
+	struct gp_kfd_runtime_enable_args machine = {.mode_mask = GP_KFD_RUNTIME_ENABLE};
+
+	assert_int_equal(CALL(fake, a, RUNTIME_ENABLE, &machine), 0);
+	assert_int_equal(runtime_enable(fake, a, 1), -EBUSY); /* the option is not set */
+	fake->server.options.runtime_enable = true;
+	assert_int_equal(CALL(fake, a, RUNTIME_ENABLE, &machine), -EBUSY);
+	assert_int_equal(runtime_enable(fake, a, 3), 0);
+	assert_int_equal(a->r_debug, 0x1234);
+	assert_int_equal(a->ttmp_setup, 1);
+	assert_int_equal(runtime_enable(fake, a, 3), -EBUSY);
+}
+
 static u32 begin_runtime(struct fake_server *fake, struct gp_vgpu_process *process, u32 mode)
 {
 	struct gp_kfd_runtime_enable_args args = {.mode_mask = mode};
@@ -325,12 +342,46 @@ static void smi_events_pass_the_filter_of_the_reader(void **state)
 	assert_int_equal(CALL(fake, a, SMI_EVENTS, &args), -EINVAL);
 }
 
+static void migrations_are_two_smi_events(void **state)
+{
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET);
+	u32 gpu = gpu_id(fake, 0);
+	struct gp_kfd_smi_events_args args = {.gpuid = gpu};
+	struct gp_vgpu_migration move = {
+		.page = 0x7f10, .pages = 4, .to = gpu, .prefetch = gpu, .preferred = ~0u};
+	u64 filter = 1ull << (5 - 1) | 1ull << (6 - 1);
+	char text[256], start[96], end[96];
+	unsigned long long first, second;
+	int fd;
+
+	assert_int_equal(CALL(fake, a, SMI_EVENTS, &args), 0);
+	fd = answer_of(fake, fake->sequence)->fd;
+	assert_int_equal(write(fd, &filter, sizeof(filter)), sizeof(filter));
+	gp_vgpu_smi_migration(&fake->server, TARGET, &move);
+	smi_text(fd, text, sizeof(text));
+	assert_int_equal(sscanf(text, "5 %llu ", &first), 1);
+	assert_int_equal(sscanf(strchr(text, '\n') + 1, "6 %llu ", &second), 1);
+	assert_true(first <= second);
+	snprintf(start, sizeof(start), " -%d @7f10(4) 0->%x %x:ffffffff 0\n6 ", TARGET, gpu, gpu);
+	snprintf(end, sizeof(end), " -%d @7f10(4) 0->%x 0\n", TARGET, gpu);
+	assert_non_null(strstr(text, start));
+	assert_non_null(strstr(strchr(text, '\n'), end));
+	/* Back: the GPU that had it says so. */
+	move.from = gpu, move.to = 0;
+	gp_vgpu_smi_migration(&fake->server, TARGET, &move);
+	assert_true(smi_text(fd, text, sizeof(text)) > 0);
+	close(fd);
+	answer_of(fake, fake->sequence)->fd = -1;
+}
+
 #define WITH(test, first) cmocka_unit_test_setup_teardown(test, first, stop)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(runtime_enable_comes_before_the_first_queue, start),
+		WITH(a_runtime_takes_over_what_the_machine_enabled_for_it, start),
 		WITH(with_a_debugger_runtime_enable_waits_for_its_answer, start),
 		WITH(an_answer_before_the_question_is_kept, start),
 		WITH(only_a_signal_wakes_it_when_the_debugger_leaves, start),
@@ -342,6 +393,7 @@ int main(void)
 		WITH(a_process_that_dies_while_it_creates_a_queue_leaves_none, start),
 		WITH(calls_of_one_process_are_answered_in_order, start),
 		WITH(smi_events_pass_the_filter_of_the_reader, start),
+		WITH(migrations_are_two_smi_events, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,27 @@ static bool reaches(u32 gpu, u32 page, u32 pages)
 
 /* ---- tests ---- */
 
+/* The server hears of each move, for readers of SMI events. */
+static void a_prefetch_moves_what_is_not_there_yet(void **state)
+{
+	u32 before = standin.requests;
+
+	(void)state;
+	assert_int_equal(set(0, 4, GP_KFD_SVM_PREFETCH_LOC, GPU0), 0);
+	assert_int_equal(standin.requests - before, 1);
+	assert_int_equal(standin.last_payload, sizeof(struct gp_vgpu_migration));
+	assert_int_equal(set(0, 4, GP_KFD_SVM_PREFETCH_LOC, GPU0), 0);
+	assert_int_equal(set(0, 4, GP_KFD_SVM_PREFERRED_LOC, GPU1), 0);
+	assert_int_equal(standin.requests - before, 1);
+	/* To another GPU through system memory, and of half of it back. */
+	assert_int_equal(set(0, 4, GP_KFD_SVM_PREFETCH_LOC, GPU1), 0);
+	assert_int_equal(standin.requests - before, 3);
+	assert_int_equal(set(0, 2, GP_KFD_SVM_PREFETCH_LOC, GP_KFD_SVM_LOCATION_SYSMEM), 0);
+	assert_int_equal(standin.requests - before, 4);
+	assert_int_equal(set(0, 4, GP_KFD_SVM_PREFETCH_LOC, GP_KFD_SVM_LOCATION_SYSMEM), 0);
+	assert_int_equal(standin.requests - before, 5);
+}
+
 static void a_gpu_reaches_what_it_was_given(void **state)
 {
 	(void)state;
@@ -262,6 +283,7 @@ static void resolved_paths_lose_the_trees_prefix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_prefetch_moves_what_is_not_there_yet),
 		TEST(a_gpu_reaches_what_it_was_given),
 		TEST(no_gpu_reaches_past_the_end_of_all_addresses),
 		TEST(attributes_come_back_where_all_pages_agree),

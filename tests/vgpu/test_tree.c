@@ -113,6 +113,39 @@ static void gfx90a_is_shown_as_the_driver_showed_one(void **state)
 	small_machine_free(&m);
 }
 
+/* The cache beside memory is there on gfx94x alone, whatever the chip behind it has. */
+static void l3_is_shown_where_the_driver_shows_it(void **state)
+{
+	static const struct {
+		const char *gpu;
+		enum gp_vgpu_personality personality;
+		const char *caches;
+	} rows[] = {
+		{"mi308x", GP_NATIVE, "\ncaches_count 5\n"},
+		{"mi308x", GP_COMPAT, "\ncaches_count 4\n"},
+		{"mi210", GP_NATIVE, "\ncaches_count 4\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
+		struct small_machine m;
+		struct gp_buf text = {0};
+
+		small_machine_make(&m, rows[i].gpu, 1, rows[i].personality);
+		assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
+		small_read(&m, TOPOLOGY "/nodes/1/properties", &text);
+		assert_non_null(strstr(gp_buf_str(&text), rows[i].caches));
+		gp_buf_free(&text);
+		if (i == 0) {
+			small_read(&m, TOPOLOGY "/nodes/1/caches/4/properties", &text);
+			assert_int_equal(value_of(gp_buf_str(&text), "level"), 3);
+			assert_int_equal(value_of(gp_buf_str(&text), "size"), 262144);
+			gp_buf_free(&text);
+		}
+		small_machine_free(&m);
+	}
+}
+
 static void our_own_reader_finds_the_gpus(void **state)
 {
 	struct small_machine m;
@@ -395,6 +428,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(properties_have_the_drivers_keys_in_its_order),
 		cmocka_unit_test(gfx90a_is_shown_as_the_driver_showed_one),
+		cmocka_unit_test(l3_is_shown_where_the_driver_shows_it),
 		cmocka_unit_test(our_own_reader_finds_the_gpus),
 		cmocka_unit_test(gpus_of_a_machine_are_linked_with_each_other),
 		cmocka_unit_test(class_and_device_directories_show_the_same),

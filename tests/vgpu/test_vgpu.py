@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpreempt vgpu from the outside: what is shown, exit codes, signals, machines, and that nothing stays."""
 import ctypes
+import ctypes.util
 import errno
 import json
 import os
@@ -90,13 +91,33 @@ class Programs(Machine):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(re.findall(rf"Compute Unit: +{cus}\b", done.stdout)), 2, gpu)
 
+    @unittest.skipUnless(shutil.which("rocminfo"), "rocminfo is not installed")
+    def test_an_old_rocr_is_named_where_it_cannot_name_the_gpu(self):
+        hint = "ROCm versions before 6 do not support this GPU"
+        library = os.path.realpath(ctypes.util.find_library("hsa-runtime64") and
+                                   f"/usr/lib/x86_64-linux-gnu/{ctypes.util.find_library('hsa-runtime64')}")
+        old = int(library.rsplit(".so.1.", 1)[1].split(".")[0]) < 12
+        done = self.vgpu("--personality", "native", "--", "rocminfo")
+        self.assertEqual(done.stderr.count(hint), int(old), done.stderr)
+        self.assertNotIn(hint, self.vgpu("--", "rocminfo").stderr)
+
+    def test_files_for_tools_hold_what_the_model_knows(self):
+        listing = ("for d in /sys/class/drm/card?; do cd $d/device; echo $(basename $d) $(cat ../../$(basename $d)/dev "
+                   "/sys/dev/char/226:${d#*card}/dev current_compute_partition fw_version/mec_fw_version mem_info_vis_vram_total); "
+                   "ls drm; done; stat -c %t:%T /dev/dri/card1; ls /sys/bus/pci/devices; ls gpu_busy_percent hwmon 2>&1")
+        done = self.vgpu("--personality", "native", "--count", "2", "--", "sh", "-c", listing)
+        lines = done.stdout.split("\n")
+        self.assertRegex(lines[0], r"^card0 .*SPX 0x[0-9a-f]{8} 206158430208$", done.stdout + done.stderr)
+        self.assertEqual(lines[1:3], ["card0", "renderD128"])
+        self.assertEqual(lines[4:7], ["card1", "renderD129", "e2:1"])
+        self.assertEqual(lines[7:9], ["0000:c1:00.0", "0000:c2:00.0"])
+        self.assertIn("No such file", done.stdout + done.stderr)
+
     def test_the_first_line_says_what_is_shown(self):
         poll = {"GPREEMPT_VGPU_POLL": "1"}  # nothing about userfaultfd, whether it is allowed or not
         done = self.vgpu("--personality", "native", "--count", "2", "--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: 2 x AMD Instinct MI308X, shown as gfx942 with 80 CUs "
-                                      "in 4 XCCs (personality native)\n"
-                                      "gpreempt vgpu: ROCm versions before 6 do not support this GPU; use "
-                                      "'--personality compat' with them\n")
+                                      "in 4 XCCs (personality native)\n")
         done = self.vgpu("--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: AMD Instinct MI308X, shown as gfx90a with 80 CUs "
                                       "in 1 XCC (personality compat)\n")
@@ -130,7 +151,7 @@ class Programs(Machine):
             self.skipTest("HIP is not installed")
         for name, figure in (("gemm_mini", "products/s"), ("case_a_cnn", "images/s"),
                              ("case_b_transformer", "sequences/s"), ("online_server", "requests/s"),
-                             ("offline_trainer", "steps/s")):
+                             ("offline_trainer", "steps/s"), ("stream_priority", r"\(above 1: they helped\)")):
             done = self.vgpu("--speed", "20", "--", os.path.join(EXAMPLES, name), "--seconds", "0.2")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, rf"{name}: .*[0-9.]+ {figure}")

@@ -14,6 +14,7 @@
 #define S_LOAD_DWORD(target, offset)   0xc0020000u | (target) << 6, (offset)
 #define S_LOAD_DWORDX4(target, offset) 0xc00a0000u | (target) << 6, (offset)
 #define S_WAITCNT_LGKM                 0xbf8c007fu
+#define S_WAITCNT_VM_HIGH              0xc000u /* more of the other counter on gfx9: no matter */
 
 static const u32 copy_aligned[] = {
 	S_LOAD_DWORDX4(4, 0x00),  S_LOAD_DWORDX4(8, 0x10),  S_LOAD_DWORDX4(12, 0x20),
@@ -52,9 +53,16 @@ struct fill_arguments {
 	u32 work_items;
 };
 
+/* ROCr 5 has the code of gfx8 for all, later ones that of each generation. */
 static bool begins(const u32 *code, u32 words, const u32 *pattern, u32 pattern_words)
 {
-	return words >= pattern_words && !memcmp(code, pattern, pattern_words * sizeof(*code));
+	for (u32 i = 0; i < pattern_words; i++) {
+		u32 spare = pattern[i] == S_WAITCNT_LGKM ? S_WAITCNT_VM_HIGH : 0;
+
+		if (i >= words || (code[i] & ~spare) != pattern[i])
+			return false;
+	}
+	return true;
 }
 
 enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words)

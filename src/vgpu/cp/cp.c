@@ -188,7 +188,7 @@ static void lose_gpu(struct gp_vgpu_cp *cp, u32 gpu_index)
 		if (!ring->used || ring->hold == GP_CP_HALTED || ring->queue.gpu_index != gpu_index)
 			continue;
 		ring->faulted = true;
-		if (ring->sdma)
+		if (ring->sdma || ring->pm4_packets)
 			ring->hold = GP_CP_HALTED;
 		else
 			gp_vgpu_cp_queue_error(cp, ring, GP_AQL_ERROR_EXCEPTION);
@@ -228,13 +228,8 @@ static void take_done(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 	if (record->generation != (u32)(done->tag >> 32) || record->ring == GP_CP_NONE)
 		return;
 	ring = &cp->rings[record->ring];
-	if (!record->launched && !ring->faulted) {
-		if (ring->sdma) {
-			ring->launched = record->end;
-			__atomic_store_n(ring->read_pointer, record->end, __ATOMIC_RELEASE);
-		} else {
-			gp_vgpu_cp_aql_launched(ring, record);
-		}
+	if (!record->launched && !ring->faulted && !ring->sdma && !ring->pm4_packets) {
+		gp_vgpu_cp_aql_launched(ring, record);
 		cp->client->shared->mirrors[ring->queue.id].read_index = record->end;
 	}
 	record->launched = true;
@@ -243,6 +238,8 @@ static void take_done(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 	if (!ring->faulted) {
 		if (ring->sdma)
 			gp_vgpu_cp_sdma_completed(cp, ring, record, done);
+		else if (ring->pm4_packets)
+			gp_vgpu_cp_pm4_completed(cp, ring, record, done);
 		else
 			gp_vgpu_cp_aql_completed(cp, ring, record, done);
 	}
@@ -265,6 +262,13 @@ static bool take_dones(struct gp_vgpu_cp *cp)
 	return any;
 }
 
+static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
+{
+	if (ring->sdma)
+		return gp_vgpu_cp_sdma_fetch(cp, ring);
+	return ring->pm4_packets ? gp_vgpu_cp_pm4_fetch(cp, ring) : gp_vgpu_cp_aql_fetch(cp, ring);
+}
+
 /* Hands over the packets of a ring until it is empty or has to wait. True if there were any. */
 static bool fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
@@ -273,8 +277,7 @@ static bool fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 	if (ring->hold == GP_CP_HALTED)
 		return false;
 	ring->hold = GP_CP_READY;
-	while (ring->hold == GP_CP_READY &&
-	       (ring->sdma ? gp_vgpu_cp_sdma_fetch(cp, ring) : gp_vgpu_cp_aql_fetch(cp, ring)))
+	while (ring->hold == GP_CP_READY && fetch_one(cp, ring))
 		moved = true;
 	return moved;
 }

@@ -30,6 +30,8 @@ struct gp_vgpu_cp_queue {
 
 /* The doorbell slice of a GPU: a shared mapping the application maps too. Descriptor, or -errno. */
 int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index);
+/* Our own view of it, where it was made; NULL otherwise. */
+void *gp_vgpu_cp_doorbell_view(struct gp_vgpu_client *client, u32 gpu_index);
 /* The application mapped the slice at `addr`: watch it. */
 void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, void *addr);
 

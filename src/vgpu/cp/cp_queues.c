@@ -81,6 +81,7 @@ static int fill_in(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 		.gpu_id = cp->client->machine.gpus[queue->gpu_index].gpu_id,
 		.sdma = queue->type != GP_KFD_QUEUE_COMPUTE_AQL &&
 			queue->type != GP_KFD_QUEUE_COMPUTE,
+		.pm4_packets = queue->type == GP_KFD_QUEUE_COMPUTE,
 	};
 	ring->read_pointer = translate(cp, ring->gpu_id, queue->read_pointer, sizeof(u64));
 	ring->write_pointer = translate(cp, ring->gpu_id, queue->write_pointer, sizeof(u64));
@@ -90,10 +91,13 @@ static int fill_in(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	result = place(cp, ring, queue);
 	if (result)
 		return result;
-	ring->fetched = ring->launched = ring->sdma ? probe & ~3ull : probe;
+	/* The read pointer of a PM4 queue has 32 bits. */
+	ring->fetched = ring->launched = ring->sdma          ? probe & ~3ull
+					 : ring->pm4_packets ? (u32)probe
+							     : probe;
 	ring->doorbell = &cp->doorbells.slices[queue->gpu_index].slots[queue->doorbell_slot];
 	*ring->doorbell = UINT64_MAX; /* the first value rung may be 0 */
-	if (!ring->sdma)
+	if (!ring->sdma && !ring->pm4_packets)
 		ring->amd_queue = find_amd_queue(ring);
 	cp->client->shared->mirrors[queue->id] = (struct gp_vgpu_mirror){
 		.write_index = ring->fetched,
@@ -118,9 +122,6 @@ static int add_locked(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_queue *queu
 	result = fill_in(cp, ring, queue);
 	if (result)
 		return result;
-	/* PM4 queues are accepted, as by the driver, and stand still: nothing here reads PM4. */
-	if (queue->type == GP_KFD_QUEUE_COMPUTE)
-		ring->hold = GP_CP_HALTED;
 	ring->used = true;
 	if (cp->ring_end <= i)
 		cp->ring_end = i + 1;

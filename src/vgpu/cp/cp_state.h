@@ -36,16 +36,20 @@ enum gp_vgpu_cp_blit {
 	GP_CP_ROCR_COPY_MISALIGNED,
 	GP_CP_ROCR_FILL,
 	GP_CP_HIP_COPY_BUFFER,
+	GP_CP_HIP_COPY_CHUNKS, /* copyBuffer since ROCm 6 */
 	GP_CP_HIP_COPY_BUFFER_ALIGNED,
 	GP_CP_HIP_COPY_RECT,
 	GP_CP_HIP_COPY_RECT_ALIGNED,
 	GP_CP_HIP_FILL,
+	GP_CP_HIP_FILL_CHUNKS, /* fillBufferAligned since ROCm 6 */
 	GP_CP_HIP_FILL_2D,
 	GP_CP_HIP_STREAM_WRITE,
 	GP_CP_HIP_STREAM_WAIT, /* held back until its condition holds */
+	GP_CP_HIP_BATCH,       /* writes, and waits it is held back for */
 	GP_CP_HIP_BUFFER_TO_IMAGE,
 	GP_CP_HIP_IMAGE_TO_BUFFER,
 	GP_CP_HIP_IMAGE_TO_IMAGE,
+	GP_CP_BLIT_UNKNOWN, /* of HIP, with arguments of another version: an error */
 };
 
 /* Facts about a kernel object. */
@@ -67,7 +71,7 @@ enum gp_vgpu_cp_hold {
 struct gp_vgpu_cp_ring {
 	struct gp_vgpu_cp_queue queue;
 	u32 gpu_id;
-	bool used, sdma;
+	bool used, sdma, pm4_packets;
 	enum gp_vgpu_cp_hold hold;
 	bool faulted;       /* and what was under way never completes */
 	bool rung;          /* its doorbell was written since it was created */
@@ -80,8 +84,13 @@ struct gp_vgpu_cp_ring {
 	const u64 *write_pointer;
 	u64 amd_queue; /* CPU address of gp_amd_queue, 0 = not made by ROCr */
 	volatile u64 *doorbell;
-	u64 fetched, launched; /* packets (AQL) or bytes (SDMA) */
-	u32 in_flight;         /* records */
+	u64 fetched, launched; /* packets (AQL), bytes (SDMA) or dwords (PM4) */
+	struct {
+		u64 buffer, at, end; /* the indirect buffer it is in, 0 = none; dwords */
+		u32 threads[3];      /* COMPUTE_NUM_THREAD_X to _Z */
+		u32 rsrc1;
+	} pm4;
+	u32 in_flight; /* records */
 };
 
 /* A packet (AQL) or a command of several (SDMA) that the server has. */
@@ -91,8 +100,11 @@ struct gp_vgpu_cp_record {
 	u32 next_free;
 	bool launched;
 	enum gp_vgpu_cp_blit blit;
-	u64 end; /* read index once launched */
+	u64 end; /* read index once launched (AQL) or complete */
 	u32 words;
+	struct {
+		u64 buffer, at; /* where its packets are: an indirect buffer, or 0 and the ring */
+	} pm4;
 	union {
 		struct gp_aql_dispatch dispatch;
 		struct gp_aql_barrier barrier;
@@ -246,7 +258,17 @@ bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
 void gp_vgpu_cp_sdma_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 			       struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done);
 
-/* ---- kernel.c, kernel_name.c ---- */
+/* ---- pm4.c, pm4_execute.c ---- */
+
+bool gp_vgpu_cp_pm4_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
+void gp_vgpu_cp_pm4_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+			      struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done);
+/* The dword at this place of an indirect buffer, or of the ring (0). */
+u32 gp_vgpu_cp_pm4_word(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring, u64 buffer,
+			u64 at);
+u32 gp_vgpu_cp_pm4_words(u32 header); /* of the whole packet; 0 = no packet */
+
+/* ---- kernel.c, kernel_name.c, kernel_arguments.c ---- */
 
 struct gp_vgpu_cp_kernels *gp_vgpu_cp_kernels_new(struct gp_vgpu_client *client);
 /* Finds ROCr with ld.so. For the thread that adds a queue, not for the CP thread. */
@@ -266,12 +288,21 @@ u64 gp_vgpu_cp_loader_find(void);
 void gp_vgpu_cp_name_find(struct gp_vgpu_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_object,
 			  struct gp_vgpu_cp_name *out);
 bool gp_vgpu_cp_name_holds(const struct gp_vgpu_cp_name *name);
+/*
+ * Its arguments by the metadata of its code object: for each a letter (p pointer, v value, i image,
+ * ? other) and its bytes, such as "p8 p8 v8 v4". False when there is no such metadata.
+ */
+#define GP_CP_LAYOUT 128
+bool gp_vgpu_cp_arguments_find(struct gp_vgpu_cp *cp, u32 gpu_id,
+			       const struct gp_vgpu_cp_name *name, char layout[GP_CP_LAYOUT]);
 
 /* ---- blit.c, blit_hip.c, blit_image.c ---- */
 
-/* Kernels of ROCr are recognised by their code, kernels of HIP by name. */
+/* Kernels of ROCr are recognised by their code, kernels of HIP by name and arguments. */
 enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words);
-enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_name(const char *name, u32 kernarg_bytes);
+bool gp_vgpu_cp_is_hip(const char *name);
+/* GP_CP_BLIT_UNKNOWN for arguments that are not in the table. */
+enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_name(const char *name, const char *layout);
 #define GP_CP_BLIT_CODE_WORDS 12
 /* Does what the kernel does. -EFAULT with *fault. */
 int gp_vgpu_cp_blit(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
@@ -281,7 +312,8 @@ int gp_vgpu_cp_blit_hip(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit 
 int gp_vgpu_cp_blit_image(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
 			  u64 *fault);
 u32 gp_vgpu_cp_image_arguments(enum gp_vgpu_cp_blit blit); /* bytes */
-/* Whether the wait of a streamOpsWait is over; -EFAULT with *fault. */
-int gp_vgpu_cp_stream_wait_over(struct gp_vgpu_cp *cp, u32 gpu_id, u64 kernarg, u64 *fault);
+/* Whether nothing that the kernel waits for is missing; -EFAULT with *fault. */
+int gp_vgpu_cp_blit_ready(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+			  u64 *fault);
 
 #endif

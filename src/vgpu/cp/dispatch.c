@@ -64,10 +64,11 @@ static bool scratch_ready(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u
 	return false;
 }
 
-static bool stream_wait_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 kernarg)
+static bool wait_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+		      enum gp_vgpu_cp_blit blit, u64 kernarg)
 {
 	u64 fault = kernarg;
-	int over = gp_vgpu_cp_stream_wait_over(cp, ring->gpu_id, kernarg, &fault);
+	int over = gp_vgpu_cp_blit_ready(cp, ring->gpu_id, blit, kernarg, &fault);
 
 	if (over < 0)
 		gp_vgpu_cp_fault(cp, ring, fault);
@@ -88,7 +89,8 @@ enum gp_vgpu_cp_verdict gp_vgpu_cp_dispatch(struct gp_vgpu_cp *cp, struct gp_vgp
 	*error = check_shape(packet, items);
 	if (*error)
 		return GP_CP_ERROR_OUT;
-	if (gp_vgpu_cp_kernel(cp, ring->queue.gpu_index, packet->kernel_object, &kernel)) {
+	if (gp_vgpu_cp_kernel(cp, ring->queue.gpu_index, packet->kernel_object, &kernel) ||
+	    kernel.blit == GP_CP_BLIT_UNKNOWN) {
 		*error = GP_AQL_ERROR_CODE;
 		return GP_CP_ERROR_OUT;
 	}
@@ -99,8 +101,7 @@ enum gp_vgpu_cp_verdict gp_vgpu_cp_dispatch(struct gp_vgpu_cp *cp, struct gp_vgp
 	}
 	if (!scratch_ready(cp, ring, packet->private_segment_bytes))
 		return GP_CP_LATER;
-	if (kernel.blit == GP_CP_HIP_STREAM_WAIT &&
-	    !stream_wait_over(cp, ring, packet->kernarg_address))
+	if (!wait_over(cp, ring, kernel.blit, packet->kernarg_address))
 		return GP_CP_LATER;
 	plane = groups_in(packet->grid_x, packet->workgroup_x) *
 		groups_in(packet->grid_y, packet->workgroup_y);

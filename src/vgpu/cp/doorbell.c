@@ -58,6 +58,13 @@ static int fault_open(void)
 	return getenv("GPREEMPT_VGPU_POLL") ? -ENOSYS : gp_vgpu_faultfd_open();
 }
 
+void *gp_vgpu_cp_doorbell_view(struct gp_vgpu_client *client, u32 gpu_index)
+{
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
+
+	return cp ? cp->doorbells.slices[gpu_index].slots : NULL;
+}
+
 int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)
 {
 	struct gp_vgpu_cp *cp = gp_vgpu_cp_get(client);

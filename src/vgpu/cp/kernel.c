@@ -99,6 +99,23 @@ static const char *rocr_name(enum gp_vgpu_cp_blit blit)
 	}
 }
 
+static enum gp_vgpu_cp_blit hip_blit(struct gp_vgpu_cp *cp, u32 gpu_id,
+				     const struct gp_vgpu_cp_name *name)
+{
+	char layout[GP_CP_LAYOUT], text[sizeof(name->name) + sizeof(layout) + 16];
+	bool known = gp_vgpu_cp_arguments_find(cp, gpu_id, name, layout);
+	enum gp_vgpu_cp_blit blit =
+		known ? gp_vgpu_cp_blit_by_name(name->name, layout) : GP_CP_BLIT_UNKNOWN;
+
+	if (blit != GP_CP_BLIT_UNKNOWN)
+		return blit;
+	snprintf(text, sizeof(text), "%s(%s)", name->name, known ? layout : "no metadata");
+	gp_vgpu_say("unknown arguments of a kernel of HIP, its queue fails (use a ROCm version of "
+		    "docs/reference/virtual-gpu.md): ",
+		    text);
+	return blit;
+}
+
 static void entry_fill(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 		       const struct gp_kernel_descriptor *descriptor, struct entry *entry)
 {
@@ -123,7 +140,8 @@ static void entry_fill(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 	}
 	gp_vgpu_cp_name_find(cp, gpu->gpu_id, cp->kernels->r_debug, object, &entry->name);
 	kernel->workgroup_ns = cost_of(cp->kernels, entry->name.name);
-	kernel->blit = gp_vgpu_cp_blit_by_name(entry->name.name, kernel->kernarg_bytes);
+	if (gp_vgpu_cp_is_hip(entry->name.name))
+		kernel->blit = hip_blit(cp, gpu->gpu_id, &entry->name);
 }
 
 static bool entry_holds(struct entry *entry, u64 object,

@@ -9,21 +9,15 @@
  */
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "vgpu/cp/cp_state.h"
+#include "vgpu/cp/code_image.h"
 
 #define MODULES_MAX  4096
 #define SECTIONS_MAX 1024
 #define SYMBOLS_MAX  (1u << 20)
 #define CHUNK        64 /* symbols read at a time */
-#define PIECE        64 /* bytes of a string read at a time */
-#define URI_MAX      4096
 #define ROCR         "libhsa-runtime64.so"
 #define LIST         "_amdgpu_r_debug"
 #define SUFFIX       ".kd"
@@ -35,7 +29,7 @@ static int find_rocr(struct dl_phdr_info *info, size_t size, void *data)
 
 	(void)size;
 	base = base ? base + 1 : info->dlpi_name;
-	if (!base || strncmp(base, ROCR, strlen(ROCR)) || strlen(info->dlpi_name) >= URI_MAX)
+	if (!base || strncmp(base, ROCR, strlen(ROCR)) || strlen(info->dlpi_name) >= GP_CP_URI_MAX)
 		return 0;
 	strcpy(path, info->dlpi_name);
 	return 1;
@@ -44,7 +38,7 @@ static int find_rocr(struct dl_phdr_info *info, size_t size, void *data)
 u64 gp_vgpu_cp_loader_find(void)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, LIST), *library;
-	char path[URI_MAX];
+	char path[GP_CP_URI_MAX];
 
 	if (symbol)
 		return (u64)(uintptr_t)symbol;
@@ -59,116 +53,14 @@ u64 gp_vgpu_cp_loader_find(void)
 	return (u64)(uintptr_t)symbol;
 }
 
-/* Bytes of an ELF image, from a file, from memory or from the GPU's. */
-struct image {
-	struct gp_vgpu_cp *cp; /* GPU memory */
-	u32 gpu_id;
-	int fd; /* -1 = memory */
-	u64 offset, size;
-};
-
-static bool image_read(const struct image *image, u64 at, void *to, size_t size)
-{
-	if (at > image->size || size > image->size - at)
-		return false;
-	if (image->cp)
-		return !gp_vgpu_cp_read(image->cp, image->gpu_id, image->offset + at, to, size);
-	if (image->fd < 0)
-		return !gp_vgpu_copy_in(to, image->offset + at, size);
-	return pread(image->fd, to, size, (off_t)(image->offset + at)) == (ssize_t)size;
-}
-
-/*
- * A string that may end anywhere; cut at `size`. Read in aligned pieces, which never reach into a
- * page the string is not in, and byte by byte where an image ends inside one.
- */
-static bool image_string(const struct image *image, u64 at, char *to, size_t size)
-{
-	size_t done = 0;
-
-	while (done + 1 < size) {
-		size_t part = PIECE - (size_t)((image->offset + at + done) % PIECE);
-
-		if (part > size - 1 - done)
-			part = size - 1 - done;
-		if (!image_read(image, at + done, to + done, part)) {
-			part = 1;
-			if (!image_read(image, at + done, to + done, part))
-				return false;
-		}
-		if (memchr(to + done, 0, part))
-			return true;
-		done += part;
-	}
-	to[size - 1] = 0;
-	return true;
-}
-
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Path of a file:// URI, with its %XX undone, up to '#' or '?'. */
-static void uri_path(const char *uri, char *path, size_t size)
-{
-	size_t length = 0;
-
-	while (*uri && *uri != '#' && *uri != '?' && length + 1 < size) {
-		if (*uri == '%' && hex(uri[1]) >= 0 && hex(uri[2]) >= 0) {
-			path[length++] = (char)(hex(uri[1]) << 4 | hex(uri[2]));
-			uri += 3;
-		} else {
-			path[length++] = *uri++;
-		}
-	}
-	path[length] = 0;
-}
-
-static u64 uri_number(const char *uri, const char *key, u64 missing)
-{
-	const char *at = strpbrk(uri, "#?");
-
-	at = at ? strstr(at, key) : NULL;
-	return at ? strtoull(at + strlen(key), NULL, 0) : missing;
-}
-
-static bool image_open(const char *uri, struct image *image)
-{
-	char path[URI_MAX];
-	off_t end;
-
-	*image = (struct image){.fd = -1, .offset = uri_number(uri, "offset=", 0)};
-	if (!strncmp(uri, "memory://", 9)) {
-		image->size = uri_number(uri, "size=", 0);
-		return image->offset && image->size;
-	}
-	if (strncmp(uri, "file://", 7))
-		return false;
-	uri_path(uri + 7, path, sizeof(path));
-	image->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (image->fd < 0)
-		return false;
-	end = lseek(image->fd, 0, SEEK_END);
-	if (end < 0 || (u64)end < image->offset) {
-		close(image->fd);
-		return false;
-	}
-	image->size = uri_number(uri, "size=", (u64)end - image->offset);
-	return true;
-}
-
 /* A symbol table: where in the image, and where the names are. */
 struct table {
 	u64 symbols, count, strings;
 };
 
 /* The name of the 64-byte symbol at `value` in this symbol table. */
-static bool table_find(const struct image *image, const struct table *table, u64 value, char *name,
-		       size_t size)
+static bool table_find(const struct gp_vgpu_cp_image *image, const struct table *table, u64 value,
+		       char *name, size_t size)
 {
 	u64 count = table->count < SYMBOLS_MAX ? table->count : SYMBOLS_MAX;
 	Elf64_Sym symbols[CHUNK];
@@ -176,44 +68,40 @@ static bool table_find(const struct image *image, const struct table *table, u64
 	for (u64 at = 0; at < count; at += CHUNK) {
 		u64 part = count - at < CHUNK ? count - at : CHUNK;
 
-		if (!image_read(image, table->symbols + at * sizeof(Elf64_Sym), symbols,
-				part * sizeof(Elf64_Sym)))
+		if (!gp_vgpu_cp_image_read(image, table->symbols + at * sizeof(Elf64_Sym), symbols,
+					   part * sizeof(Elf64_Sym)))
 			return false;
 		for (u64 i = 0; i < part; i++) {
 			if (symbols[i].st_value == value &&
 			    symbols[i].st_size == sizeof(struct gp_kernel_descriptor))
-				return image_string(image, table->strings + symbols[i].st_name,
-						    name, size);
+				return gp_vgpu_cp_image_string(image,
+							       table->strings + symbols[i].st_name,
+							       name, size);
 		}
 	}
 	return false;
 }
 
-static bool header_read(const struct image *image, Elf64_Ehdr *header)
-{
-	return image_read(image, 0, header, sizeof(*header)) &&
-	       !memcmp(header->e_ident, ELFMAG, SELFMAG);
-}
-
 /* In a file's sections. */
-static bool sections_find(const struct image *image, u64 value, char *name, size_t size)
+static bool sections_find(const struct gp_vgpu_cp_image *image, u64 value, char *name, size_t size)
 {
 	Elf64_Shdr section, strings;
 	Elf64_Ehdr header;
 
-	if (!header_read(image, &header) || header.e_shentsize != sizeof(Elf64_Shdr) ||
+	if (!gp_vgpu_cp_image_header(image, &header) || header.e_shentsize != sizeof(Elf64_Shdr) ||
 	    header.e_shnum > SECTIONS_MAX)
 		return false;
 	for (u32 i = 0; i < header.e_shnum; i++) {
 		struct table table;
 
-		if (!image_read(image, header.e_shoff + i * sizeof(section), &section,
-				sizeof(section)))
+		if (!gp_vgpu_cp_image_read(image, header.e_shoff + i * sizeof(section), &section,
+					   sizeof(section)))
 			return false;
 		if ((section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) ||
 		    section.sh_link >= header.e_shnum ||
-		    !image_read(image, header.e_shoff + section.sh_link * sizeof(section), &strings,
-				sizeof(strings)))
+		    !gp_vgpu_cp_image_read(image,
+					   header.e_shoff + section.sh_link * sizeof(section),
+					   &strings, sizeof(strings)))
 			continue;
 		table = (struct table){section.sh_offset, section.sh_size / sizeof(Elf64_Sym),
 				       strings.sh_offset};
@@ -224,7 +112,8 @@ static bool sections_find(const struct image *image, u64 value, char *name, size
 }
 
 /* Addresses of the dynamic symbols of a loaded image, from its dynamic section. */
-static bool dynamic_read(const struct image *image, const Elf64_Phdr *segment, struct table *table)
+static bool dynamic_read(const struct gp_vgpu_cp_image *image, const Elf64_Phdr *segment,
+			 struct table *table)
 {
 	u64 hash = 0, count = segment->p_memsz / sizeof(Elf64_Dyn);
 	u32 buckets_chains[2]; /* DT_HASH begins with both counts; there is a chain per symbol */
@@ -232,8 +121,8 @@ static bool dynamic_read(const struct image *image, const Elf64_Phdr *segment, s
 
 	*table = (struct table){0};
 	for (u64 i = 0; i < count && i < SECTIONS_MAX; i++) {
-		if (!image_read(image, segment->p_vaddr + i * sizeof(entry), &entry,
-				sizeof(entry)) ||
+		if (!gp_vgpu_cp_image_read(image, segment->p_vaddr + i * sizeof(entry), &entry,
+					   sizeof(entry)) ||
 		    entry.d_tag == DT_NULL)
 			break;
 		if (entry.d_tag == DT_SYMTAB)
@@ -244,24 +133,24 @@ static bool dynamic_read(const struct image *image, const Elf64_Phdr *segment, s
 			hash = entry.d_un.d_ptr;
 	}
 	if (!hash || !table->symbols || !table->strings ||
-	    !image_read(image, hash, buckets_chains, sizeof(buckets_chains)))
+	    !gp_vgpu_cp_image_read(image, hash, buckets_chains, sizeof(buckets_chains)))
 		return false;
 	table->count = buckets_chains[1];
 	return true;
 }
 
 /* In what was loaded. */
-static bool segments_find(const struct image *image, u64 value, char *name, size_t size)
+static bool segments_find(const struct gp_vgpu_cp_image *image, u64 value, char *name, size_t size)
 {
 	Elf64_Phdr segment;
 	struct table table;
 	Elf64_Ehdr header;
 
-	if (!header_read(image, &header) || header.e_phentsize != sizeof(segment))
+	if (!gp_vgpu_cp_image_header(image, &header) || header.e_phentsize != sizeof(segment))
 		return false;
 	for (u32 i = 0; i < header.e_phnum && i < SECTIONS_MAX; i++) {
-		if (!image_read(image, header.e_phoff + i * sizeof(segment), &segment,
-				sizeof(segment)))
+		if (!gp_vgpu_cp_image_read(image, header.e_phoff + i * sizeof(segment), &segment,
+					   sizeof(segment)))
 			return false;
 		if (segment.p_type == PT_DYNAMIC)
 			return dynamic_read(image, &segment, &table) &&
@@ -273,21 +162,21 @@ static bool segments_find(const struct image *image, u64 value, char *name, size
 static bool module_find(struct gp_vgpu_cp *cp, u32 gpu_id, const struct link_map *module,
 			u64 kernel_object, char *name, size_t size)
 {
-	const struct image memory = {.fd = -1, .size = UINT64_MAX};
-	struct image image = {cp, gpu_id, -1, module->l_addr, UINT64_MAX - module->l_addr};
-	char uri[URI_MAX];
+	const struct gp_vgpu_cp_image memory = {.fd = -1, .size = UINT64_MAX};
+	struct gp_vgpu_cp_image image = {cp, gpu_id, -1, module->l_addr,
+					 UINT64_MAX - module->l_addr};
+	char uri[GP_CP_URI_MAX];
 	bool found;
 
 	if (!module->l_name || kernel_object < module->l_addr)
 		return false;
 	if (segments_find(&image, kernel_object - module->l_addr, name, size))
 		return true;
-	if (!image_string(&memory, (u64)(uintptr_t)module->l_name, uri, sizeof(uri)) ||
-	    !image_open(uri, &image))
+	if (!gp_vgpu_cp_image_string(&memory, (u64)(uintptr_t)module->l_name, uri, sizeof(uri)) ||
+	    !gp_vgpu_cp_image_open(uri, &image))
 		return false;
 	found = sections_find(&image, kernel_object - module->l_addr, name, size);
-	if (image.fd >= 0)
-		close(image.fd);
+	gp_vgpu_cp_image_close(&image);
 	return found;
 }
 

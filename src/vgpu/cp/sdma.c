@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/bits.h"
@@ -32,7 +33,8 @@ static u64 packet_words(const struct gp_vgpu_cp_ring *ring, u64 byte, u64 limit)
 		return 1 + gp_bits(header, 16, 29);
 	case GP_SDMA_COPY:
 		if (gp_sdma_sub_op(header) == GP_SDMA_COPY_LINEAR)
-			return GP_SDMA_COPY_LINEAR_DWORDS;
+			return GP_SDMA_COPY_LINEAR_DWORDS +
+			       (header & GP_SDMA_COPY_BROADCAST ? GP_SDMA_COPY_TARGET_DWORDS : 0);
 		return gp_sdma_sub_op(header) == GP_SDMA_COPY_RECT ? GP_SDMA_COPY_RECT_DWORDS : 0;
 	case GP_SDMA_WRITE:
 		if (gp_sdma_sub_op(header) != GP_SDMA_WRITE_LINEAR)
@@ -163,6 +165,15 @@ static enum take take_packet(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring
 	return TAKEN;
 }
 
+static void stop(struct gp_vgpu_cp_ring *ring)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "0x%08x", word_at(ring, ring->fetched));
+	gp_vgpu_say("an SDMA queue stops at an unknown packet: ", text);
+	ring->hold = GP_CP_HALTED;
+}
+
 bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u64 limit = __atomic_load_n(ring->write_pointer, __ATOMIC_ACQUIRE) & ~3ull;
@@ -182,7 +193,7 @@ bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 		;
 	if (command.end == ring->fetched) {
 		if (take == UNKNOWN)
-			ring->hold = GP_CP_HALTED;
+			stop(ring);
 		else if (take == BLOCKED && ring->hold == GP_CP_READY)
 			ring->hold = GP_CP_WAITING;
 		return false;

@@ -27,6 +27,21 @@ static int copy_rect(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 *f
 	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
+/* To one or two targets. */
+static int copy_linear(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u32 *used, u64 *fault)
+{
+	u64 from = gp_join64(words[3], words[4]), bytes = gp_sdma_copy_bytes(words[1]);
+	int result = gp_vgpu_cp_copy(cp, gpu_id, gp_join64(words[5], words[6]), from, bytes, fault);
+
+	*used = GP_SDMA_COPY_LINEAR_DWORDS;
+	if (!(words[0] & GP_SDMA_COPY_BROADCAST))
+		return result;
+	*used += GP_SDMA_COPY_TARGET_DWORDS;
+	return result ? result
+		      : gp_vgpu_cp_copy(cp, gpu_id, gp_join64(words[7], words[8]), from, bytes,
+					fault);
+}
+
 static int add_atomic(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 *fault)
 {
 	u64 address = gp_join64(words[1], words[2]);
@@ -74,10 +89,7 @@ static int execute(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 raw_
 			*used = GP_SDMA_COPY_RECT_DWORDS;
 			return copy_rect(cp, gpu_id, words, fault);
 		}
-		*used = GP_SDMA_COPY_LINEAR_DWORDS;
-		return gp_vgpu_cp_copy(cp, gpu_id, gp_join64(words[5], words[6]),
-				       gp_join64(words[3], words[4]), gp_sdma_copy_bytes(words[1]),
-				       fault);
+		return copy_linear(cp, gpu_id, words, used, fault);
 	case GP_SDMA_CONST_FILL:
 		*used = GP_SDMA_FILL_DWORDS;
 		shift = gp_bits(words[0], 30, 31);
@@ -137,4 +149,8 @@ void gp_vgpu_cp_sdma_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ri
 		if (moves_data(record->sdma[at]))
 			raw_ns = done->end_raw_ns;
 	}
+	/* Programs that wait for the read pointer find what the packets before it did. */
+	ring->launched = record->end;
+	__atomic_store_n(ring->read_pointer, record->end, __ATOMIC_RELEASE);
+	cp->client->shared->mirrors[ring->queue.id].read_index = record->end;
 }

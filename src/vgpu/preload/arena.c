@@ -26,7 +26,7 @@ struct gp_vgpu_window {
 
 int gp_vgpu_arena_create(struct gp_vgpu_arena *arena)
 {
-	int fd = memfd_create("gpu memory", MFD_CLOEXEC);
+	int fd = memfd_create(GP_VGPU_ARENA_NAME, MFD_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -132,6 +132,20 @@ void gp_vgpu_arena_give(struct gp_vgpu_arena *arena, struct gp_vgpu_range *range
 	fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)range->offset,
 		  (off_t)range->size);
 	close_window(range->window);
+}
+
+void gp_vgpu_arena_leave(struct gp_vgpu_range *range)
+{
+	close_window(range->window);
+}
+
+int gp_vgpu_arena_reserve(struct gp_vgpu_arena *arena, u64 size, u64 *offset)
+{
+	if (size > FILE_BYTES - arena->next)
+		return -ENOMEM;
+	*offset = arena->next;
+	arena->next += size;
+	return 0;
 }
 
 void gp_vgpu_arena_destroy(struct gp_vgpu_arena *arena)

@@ -170,6 +170,7 @@ static struct gp_vgpu_client *make(void)
 
 		if (!atomic_exchange(&registered, true))
 			pthread_atfork(NULL, NULL, after_fork_in_child);
+		gp_vgpu_warn_old_rocr(client);
 		return client;
 	}
 	if (!atomic_exchange(&self.failed, true))

@@ -3,6 +3,8 @@
  * Requests to the server. Every thread has its own connection, so that a call that waits in the
  * server delays no other thread, and a signal interrupts only the call of its own thread.
  *
+ * Threads beyond what descriptors or the server allow take turns on the first connection.
+ *
  * A signal ends the wait for a reply (unless the handler restarts system calls): the library sends
  * CANCEL, and the reply says whether the server finished the request or gave it up.
  */
@@ -38,6 +40,14 @@ static _Atomic(struct connection *) connections;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 
+/* The first connection, for threads that get none of their own. */
+static struct {
+	pthread_mutex_t lock;
+	_Atomic pid_t
+		owner; /* the thread that has the lock: a signal handler of it must not wait */
+	struct connection connection;
+} common = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static void drop(struct connection *connection)
 {
 	gp_vgpu_close_own(atomic_exchange(&connection->fd, -1));
@@ -58,6 +68,8 @@ void gp_vgpu_connections_forked(void)
 {
 	for (struct connection *c = atomic_load(&connections); c; c = c->next)
 		drop(c);
+	pthread_mutex_init(&common.lock, NULL);
+	common.owner = 0;
 	pthread_once(&once, make_key);
 	pthread_setspecific(key, NULL);
 }
@@ -303,6 +315,26 @@ static struct connection *thread_connection(struct gp_vgpu_client *client, bool 
 	return c;
 }
 
+/* The same for every thread; NULL when the server is gone. */
+static struct connection *common_connection(struct gp_vgpu_client *client)
+{
+	pid_t self = (pid_t)syscall(SYS_gettid);
+	char byte;
+
+	if (common.owner == self || !recv(client->lifeline, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
+		return NULL;
+	pthread_mutex_lock(&common.lock);
+	common.owner = self;
+	common.connection.fd = client->lifeline;
+	return &common.connection;
+}
+
+static void common_release(void)
+{
+	common.owner = 0;
+	pthread_mutex_unlock(&common.lock);
+}
+
 static void server_gone(struct gp_vgpu_client *client)
 {
 	if (!atomic_exchange(&client->gone, true))
@@ -320,6 +352,8 @@ int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *c
 	if (client->gone)
 		return -ENODEV;
 	connection = thread_connection(client, &temporary);
+	if (!connection)
+		connection = common_connection(client);
 	if (!connection) {
 		server_gone(client);
 		return -ENODEV;
@@ -338,7 +372,9 @@ int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *c
 		if (recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
 			server_gone(client);
 	}
-	if (temporary)
+	if (connection == &common.connection)
+		common_release();
+	else if (temporary)
 		drop(connection);
 	call->receive_fd = fds[0];
 	for (int i = 1; i < MAX_FDS; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A render node as libdrm_amdgpu needs it: name of the driver, facts about the device. */
-#include "vgpu/preload/parts.h"
+#include "vgpu/preload/memory.h"
 
 #include <errno.h>
 #include <string.h>
@@ -170,17 +170,90 @@ static int get_client(struct gp_drm_client *drm)
 	return 0;
 }
 
+union drm_args {
+	u8 bytes[512];
+	struct gp_drm_version version;
+	struct gp_drm_gem_close close;
+	struct gp_drm_prime_handle prime;
+	union gp_amdgpu_gem_create create;
+	union gp_amdgpu_gem_mmap mmap;
+	union gp_amdgpu_gem_wait_idle wait;
+	struct gp_amdgpu_gem_metadata metadata;
+	struct gp_amdgpu_gem_va va;
+	struct gp_amdgpu_gem_op op;
+	union gp_amdgpu_ctx context;
+	union gp_amdgpu_bo_list list;
+	union gp_amdgpu_cs commands;
+	union gp_amdgpu_wait_cs wait_commands;
+	struct gp_drm_get_cap cap;
+	struct gp_drm_client client;
+	struct gp_drm_amdgpu_info info;
+};
+
+/* Calls that write nothing back. */
+static bool is_silent(u32 number)
+{
+	return number == GP_DRM_NR_INFO || number == GP_DRM_NR_GEM_CLOSE ||
+	       number == GP_DRM_NR_GEM_VA || number == GP_DRM_NR_GEM_OP;
+}
+
+static int call_buffer(struct gp_vgpu_client *client, u32 gpu_index, u32 number,
+		       union drm_args *args)
+{
+	switch (number) {
+	case GP_DRM_NR_GEM_CLOSE:
+		return gp_vgpu_gem_close(client, gpu_index, &args->close);
+	case GP_DRM_NR_PRIME_TO_FD:
+		return gp_vgpu_gem_export(client, gpu_index, &args->prime);
+	case GP_DRM_NR_PRIME_TO_HANDLE:
+		return gp_vgpu_gem_import(client, gpu_index, &args->prime);
+	case GP_DRM_NR_GEM_CREATE:
+		return gp_vgpu_gem_create(client, gpu_index, &args->create);
+	case GP_DRM_NR_GEM_MMAP:
+		return gp_vgpu_gem_mmap(client, gpu_index, &args->mmap);
+	case GP_DRM_NR_GEM_WAIT_IDLE:
+		return gp_vgpu_gem_wait_idle(client, gpu_index, &args->wait);
+	case GP_DRM_NR_GEM_METADATA:
+		return gp_vgpu_gem_metadata(client, gpu_index, &args->metadata);
+	case GP_DRM_NR_GEM_VA:
+		return gp_vgpu_gem_va(client, gpu_index, &args->va);
+	case GP_DRM_NR_GEM_OP:
+		return gp_vgpu_gem_op(client, gpu_index, &args->op);
+	default:
+		return -ENOSYS;
+	}
+}
+
+static int call(struct gp_vgpu_client *client, u32 gpu_index, u32 number, union drm_args *args)
+{
+	switch (number) {
+	case GP_DRM_NR_VERSION:
+		return version(&args->version);
+	case GP_DRM_NR_GET_CAP:
+		return get_cap(&args->cap);
+	case GP_DRM_NR_GET_CLIENT:
+		return get_client(&args->client);
+	case GP_DRM_NR_INFO:
+		return info(client, gpu_index, &args->info);
+	case GP_DRM_NR_CTX:
+		return gp_vgpu_submit_context(client, gpu_index, &args->context);
+	case GP_DRM_NR_BO_LIST:
+		return gp_vgpu_submit_list(client, &args->list);
+	case GP_DRM_NR_CS:
+		return gp_vgpu_submit_commands(client, gpu_index, &args->commands);
+	case GP_DRM_NR_WAIT_CS:
+		return gp_vgpu_submit_wait(client, gpu_index, &args->wait_commands);
+	default:
+		return call_buffer(client, gpu_index, number, args);
+	}
+}
+
 int gp_vgpu_drm_ioctl(struct gp_vgpu_client *client, u32 gpu_index, unsigned long request,
 		      void *user)
 {
-	union {
-		u8 bytes[128];
-		struct gp_drm_version version;
-		struct gp_drm_get_cap cap;
-		struct gp_drm_client client;
-		struct gp_drm_amdgpu_info info;
-	} args = {0};
+	union drm_args args = {0};
 	u32 size = _IOC_SIZE(request) < sizeof(args) ? _IOC_SIZE(request) : sizeof(args);
+	u32 number = _IOC_NR(request);
 	u64 address = (u64)(uintptr_t)user;
 	int result;
 
@@ -188,21 +261,10 @@ int gp_vgpu_drm_ioctl(struct gp_vgpu_client *client, u32 gpu_index, unsigned lon
 		return -ENOTTY;
 	if (gp_vgpu_copy_in(&args, address, size))
 		return -EFAULT;
-	switch (_IOC_NR(request)) {
-	case GP_DRM_NR_VERSION:
-		result = version(&args.version);
-		break;
-	case GP_DRM_NR_GET_CAP:
-		result = get_cap(&args.cap);
-		break;
-	case GP_DRM_NR_GET_CLIENT:
-		result = get_client(&args.client);
-		break;
-	case GP_DRM_NR_INFO:
-		return info(client, gpu_index, &args.info);
-	default:
-		/* What a render node without a master refuses. */
+	result = call(client, gpu_index, number, &args);
+	if (result == -ENOSYS) /* what a render node without a master refuses */
 		return -EACCES;
-	}
-	return gp_vgpu_copy_out(address, &args, size) ? -EFAULT : result;
+	if (!is_silent(number) && gp_vgpu_copy_out(address, &args, size))
+		return -EFAULT;
+	return result;
 }

@@ -23,10 +23,11 @@
 #define LEAF_ENTRIES (1u << LEAF_BITS)
 #define ROOT_ENTRIES (1u << (31 - LEAF_BITS))
 
-/* Fields of a word: kind 1:0, gpu 5:2, owner 27:6, inode 63:28. */
-#define GPU_SHIFT   2
-#define OWNER_SHIFT 6
-#define INODE_SHIFT 28
+/* Fields of a word: kind 2:0, gpu 6:3, owner 28:7, inode 63:29. */
+#define KIND_MASK   7
+#define GPU_SHIFT   3
+#define OWNER_SHIFT 7
+#define INODE_SHIFT 29
 #define GPU_MASK    0xfull
 #define OWNER_MASK  0x3fffffull /* PID_MAX_LIMIT is 2^22 */
 
@@ -82,7 +83,7 @@ static u64 word_of(int fd)
 static struct gp_vgpu_fd decode(u64 word)
 {
 	return (struct gp_vgpu_fd){
-		.kind = word & 3,
+		.kind = word & KIND_MASK,
 		.gpu_index = word >> GPU_SHIFT & GPU_MASK,
 		.owner = (pid_t)(word >> OWNER_SHIFT & OWNER_MASK),
 	};
@@ -153,6 +154,11 @@ void gp_vgpu_fd_mark_own(int fd)
 	(void)remember(fd, GP_VGPU_FD_OWN, 0);
 }
 
+int gp_vgpu_fd_remember(int fd, enum gp_vgpu_fd_kind kind)
+{
+	return remember(fd, kind, 0);
+}
+
 void gp_vgpu_fd_duplicate(int from, int to)
 {
 	u64 word = word_of(from);
@@ -160,7 +166,7 @@ void gp_vgpu_fd_duplicate(int from, int to)
 
 	if (from == to)
 		return;
-	if ((word & 3) == GP_VGPU_FD_OWN)
+	if ((word & KIND_MASK) == GP_VGPU_FD_OWN)
 		word = 0;
 	at = entry(to, word != 0);
 	if (at)
@@ -184,7 +190,7 @@ bool gp_vgpu_fd_forget(int fd)
 
 	if (!word || decode(word).owner != getpid())
 		return false;
-	if ((word & 3) == GP_VGPU_FD_OWN)
+	if ((word & KIND_MASK) == GP_VGPU_FD_OWN)
 		return word >> INODE_SHIFT == inode_bits(fd) >> INODE_SHIFT;
 	atomic_store_explicit(at, 0, memory_order_release);
 	return false;

@@ -189,8 +189,10 @@ GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd
 
 	if (flags & MAP_FIXED)
 		forget(addr, length);
-	if (ours.kind == GP_VGPU_FD_KFD || ours.kind == GP_VGPU_FD_RENDER)
+	if (ours.kind != GP_VGPU_FD_NONE && ours.kind != GP_VGPU_FD_OWN)
 		ours = gp_vgpu_fd_check(fd);
+	if (ours.kind == GP_VGPU_FD_DMABUF)
+		return gp_vgpu_dmabuf_mmap(addr, length, prot, flags, fd, offset);
 	/* Called before dlsym() works: the system call itself. */
 	if (ours.kind != GP_VGPU_FD_KFD && ours.kind != GP_VGPU_FD_RENDER)
 		return (void *)syscall(SYS_mmap, addr, length, prot, flags, fd, offset);
@@ -205,6 +207,23 @@ GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd
 
 GP_VGPU_EXPORT_AS(mmap)
 void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_t offset);
+
+/* Of a dma-buf it gives the size, and its position is not the application's to change. */
+GP_VGPU_EXPORT off_t lseek(int fd, off_t offset, int whence)
+{
+	s64 result;
+
+	if (gp_vgpu_fd_get(fd).kind != GP_VGPU_FD_DMABUF ||
+	    gp_vgpu_fd_check(fd).kind != GP_VGPU_FD_DMABUF)
+		return syscall(SYS_lseek, fd, offset, whence);
+	result = gp_vgpu_dmabuf_seek(fd, offset, whence);
+	if (result >= 0)
+		return result;
+	errno = (int)-result;
+	return -1;
+}
+
+GP_VGPU_EXPORT_AS(lseek) off64_t lseek64(int fd, off64_t offset, int whence);
 
 /* ---- what kind of file it is ---- */
 

@@ -150,28 +150,3 @@ int gp_vgpu_ioctl_set_trap_handler(struct gp_vgpu_client *client, void *data)
 
 	return gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
 }
-
-/* ---- dma-bufs: processes cannot share buffers here, so no descriptor is one ---- */
-
-static int refuse_dmabuf(u32 fd)
-{
-	return gp_vgpu_is_open((int)fd) ? -EINVAL : -EBADF;
-}
-
-int gp_vgpu_ioctl_get_dmabuf_info(struct gp_vgpu_client *client, void *data)
-{
-	(void)client;
-	return refuse_dmabuf(((const struct gp_kfd_get_dmabuf_info_args *)data)->dmabuf_fd);
-}
-
-int gp_vgpu_ioctl_import_dmabuf(struct gp_vgpu_client *client, void *data)
-{
-	(void)client;
-	return refuse_dmabuf(((const struct gp_kfd_import_dmabuf_args *)data)->dmabuf_fd);
-}
-
-int gp_vgpu_ioctl_export_dmabuf(struct gp_vgpu_client *client, void *data)
-{
-	(void)client, (void)data;
-	return -EINVAL;
-}

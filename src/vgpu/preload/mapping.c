@@ -10,16 +10,22 @@
 
 #include "abi/kfd_driver.h"
 
-static void *bo_pointer(const struct gp_vgpu_bo *bo, u64 va, u64 size)
+static void *bo_pointer(struct gp_vgpu_client *client, const struct gp_vgpu_bo *bo, u64 va,
+			u64 size)
 {
 	u64 offset = va - bo->va;
 
 	if (offset > bo->size || size > bo->size - offset)
 		return NULL;
-	if (bo->range.window)
-		return (u8 *)bo->range.view + offset;
+	if (bo->pages)
+		return (u8 *)bo->pages->range.view + bo->offset + offset;
 	if (bo->flags & GP_KFD_ALLOC_USERPTR)
 		return (void *)(uintptr_t)(bo->user + offset);
+	if (bo->flags & GP_KFD_ALLOC_DOORBELL) {
+		u8 *view = gp_vgpu_cp_doorbell_view(client, bo->gpu_index);
+
+		return view ? view + offset : NULL;
+	}
 	return NULL;
 }
 
@@ -35,7 +41,7 @@ void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64
 	pthread_mutex_lock(&memory->lock);
 	found = gp_vgpu_intervals_find(&memory->mapped[gpu], va);
 	if (found)
-		pointer = bo_pointer(found->value, va, size);
+		pointer = bo_pointer(client, found->value, va, size);
 	pthread_mutex_unlock(&memory->lock);
 	if (!found && gp_vgpu_svm_covers(client, (u32)gpu, va, size))
 		pointer = (void *)(uintptr_t)va;
@@ -69,10 +75,10 @@ void *gp_vgpu_memory_kernel_map(struct gp_vgpu_client *client, u64 handle, u64 *
 
 	pthread_mutex_lock(&memory->lock);
 	bo = gp_vgpu_bo_find(client, handle);
-	if (bo && bo->range.window) {
+	if (bo && bo->pages) {
 		bo->pinned = true;
-		view = bo->range.view;
-		*size = bo->range.size;
+		view = bo->pages->range.view;
+		*size = bo->pages->range.size;
 	}
 	pthread_mutex_unlock(&memory->lock);
 	return view;
@@ -115,14 +121,19 @@ static void *map_buffer(struct gp_vgpu_client *client, void *addr, size_t length
 			int flags, u64 offset)
 {
 	struct gp_vgpu_memory *memory = client->memory;
+	const struct gp_vgpu_pages *pages;
 	struct gp_vgpu_interval *found;
-	bool fits;
+	void *at = NULL;
 
 	pthread_mutex_lock(&memory->lock);
 	found = gp_vgpu_intervals_find(&memory->offsets, offset);
-	fits = found && found->start == offset && length <= found->end - found->start;
+	pages = found ? found->value : NULL;
+	if (pages && found->start == offset && length <= found->end - found->start)
+		at = map_file(addr, length, prot, flags,
+			      pages->fd >= 0 ? pages->fd : memory->arena.fd,
+			      pages->fd >= 0 ? pages->at : offset);
 	pthread_mutex_unlock(&memory->lock);
-	return fits ? map_file(addr, length, prot, flags, memory->arena.fd, offset) : fail(EINVAL);
+	return at ? at : fail(EINVAL);
 }
 
 static void *map_mmio(struct gp_vgpu_client *client, u32 gpu, void *addr, size_t length, int prot,

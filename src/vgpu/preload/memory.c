@@ -42,12 +42,13 @@ void gp_vgpu_memory_destroy(struct gp_vgpu_memory *memory)
 {
 	if (!memory)
 		return;
+	gp_vgpu_gem_destroy(memory);
 	for (u32 gpu = 0; gpu < GP_VGPU_MAX_GPUS; gpu++) {
 		for (u32 i = 0; i < memory->handles[gpu].count; i++) {
 			struct gp_vgpu_bo *bo = memory->handles[gpu].items[i];
 
-			if (bo && bo->range.window)
-				gp_vgpu_arena_give(&memory->arena, &bo->range);
+			if (bo && bo->pages)
+				(void)gp_vgpu_pages_put(memory, bo->pages);
 			free(bo);
 		}
 		free(memory->handles[gpu].items);
@@ -57,6 +58,7 @@ void gp_vgpu_memory_destroy(struct gp_vgpu_memory *memory)
 	}
 	if (memory->page.window)
 		gp_vgpu_arena_give(&memory->arena, &memory->page);
+	gp_vgpu_pages_end(memory);
 	free(memory->offsets.items);
 	gp_vgpu_arena_destroy(&memory->arena);
 	pthread_mutex_destroy(&memory->lock);
@@ -152,92 +154,103 @@ static int check_alloc(struct gp_vgpu_client *client, struct gp_kfd_alloc_memory
 	}
 }
 
+/* A queue's ring is there once, and mapped twice in a row. */
+static u64 pages_bytes(const struct gp_kfd_alloc_memory_of_gpu_args *args)
+{
+	return page_align(args->flags & GP_KFD_ALLOC_AQL_QUEUE_MEM ? args->size / 2 : args->size);
+}
+
 static void count_buffer(struct gp_vgpu_client *client, u32 change)
 {
 	if (client->shared)
 		__atomic_fetch_add(&client->shared->buffers, change, __ATOMIC_RELAXED);
 }
 
+int gp_vgpu_bo_add(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo, u32 *index)
+{
+	int error = take_handle(&client->memory->handles[bo->gpu_index], bo, index);
+
+	if (error)
+		return error;
+	bo->handle =
+		(u64)client->machine.gpus[bo->gpu_index].gpu_id << GP_KFD_HANDLE_GPU_SHIFT | *index;
+	count_buffer(client, 1);
+	return 0;
+}
+
 /* Makes the buffer under the lock. *args come back as the driver returns them. */
 static int create(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo,
 		  struct gp_kfd_alloc_memory_of_gpu_args *args)
 {
+	const struct gp_vgpu_pages like = {
+		.gpu_index = bo->gpu_index,
+		.flags = args->flags & (GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_GTT | GP_KFD_ALLOC_PUBLIC),
+	};
 	struct gp_vgpu_memory *memory = client->memory;
-	bool twice = args->flags & GP_KFD_ALLOC_AQL_QUEUE_MEM;
-	u64 bytes = page_align(twice ? args->size / 2 : args->size);
 	u32 index;
 	int error = 0;
 
 	bo->size = page_align(args->size);
-	if (args->flags & (GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_GTT)) {
-		error = gp_vgpu_arena_take(&memory->arena, bytes, twice, &bo->range);
-		if (error)
-			return error;
-		error = gp_vgpu_intervals_insert(&memory->offsets, bo->range.offset,
-						 bo->range.offset + bytes, bo);
-	}
-	if (!error)
-		error = take_handle(&memory->handles[bo->gpu_index], bo, &index);
+	if (args->flags & (GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_GTT))
+		error = gp_vgpu_pages_create(memory, &like, pages_bytes(args),
+					     args->flags & GP_KFD_ALLOC_AQL_QUEUE_MEM, &bo->pages);
+	if (error)
+		return error;
+	error = gp_vgpu_bo_add(client, bo, &index);
 	if (error) {
-		if (bo->range.window) {
-			gp_vgpu_intervals_remove(&memory->offsets, bo->range.offset);
-			gp_vgpu_arena_give(&memory->arena, &bo->range);
-		}
+		if (bo->pages)
+			(void)gp_vgpu_pages_put(memory, bo->pages);
 		return error;
 	}
-	bo->handle = (u64)args->gpu_id << GP_KFD_HANDLE_GPU_SHIFT | index;
 	args->handle = bo->handle;
-	count_buffer(client, 1);
-	if (bo->range.window)
-		args->mmap_offset = bo->range.offset;
+	if (bo->pages)
+		args->mmap_offset = bo->pages->range.offset;
 	else if (args->flags & GP_KFD_ALLOC_MMIO_REMAP)
 		args->mmap_offset = GP_KFD_MMAP_MMIO << GP_KFD_MMAP_TYPE_SHIFT |
 				    (u64)args->gpu_id << GP_KFD_MMAP_GPU_ID_SHIFT;
 	return 0;
 }
 
-static void destroy(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo)
+/* Returns the VRAM that is free now. */
+static u64 destroy(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo)
 {
 	struct gp_vgpu_memory *memory = client->memory;
+	u64 vram = 0;
 
 	count_buffer(client, (u32)-1);
 	give_handle(&memory->handles[bo->gpu_index], (u32)bo->handle);
-	if (bo->range.window) {
-		gp_vgpu_intervals_remove(&memory->offsets, bo->range.offset);
-		gp_vgpu_arena_give(&memory->arena, &bo->range);
-	}
+	if (bo->pages)
+		vram = gp_vgpu_pages_put(memory, bo->pages);
 	free(bo);
+	return vram;
 }
 
-/* VRAM is shared by all processes of the machine: the server counts it. */
-static int account_alloc(struct gp_vgpu_client *client, const struct gp_vgpu_bo *bo)
+int gp_vgpu_account_alloc(struct gp_vgpu_client *client, u32 gpu_index, u32 flags, u64 bytes)
 {
 	struct gp_kfd_alloc_memory_of_gpu_args args = {
-		.va_addr = bo->va,
-		.size = bo->range.size,
-		.handle = bo->handle,
-		.gpu_id = client->machine.gpus[bo->gpu_index].gpu_id,
-		.flags = bo->flags,
+		.size = bytes,
+		.gpu_id = client->machine.gpus[gpu_index].gpu_id,
+		.flags = flags,
 	};
 
-	if (!(bo->flags & GP_KFD_ALLOC_VRAM))
+	if (!(flags & GP_KFD_ALLOC_VRAM))
 		return 0;
 	return gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU), &args,
 			       sizeof(args));
 }
 
-static void account_free(struct gp_vgpu_client *client, const struct gp_vgpu_bo *bo)
+void gp_vgpu_account_free(struct gp_vgpu_client *client, u32 gpu_index, u64 vram_bytes)
 {
 	struct gp_vgpu_free payload = {
-		.bytes = bo->range.size,
-		.gpu_id = client->machine.gpus[bo->gpu_index].gpu_id,
+		.bytes = vram_bytes,
+		.gpu_id = client->machine.gpus[gpu_index].gpu_id,
 	};
-	struct gp_kfd_free_memory_of_gpu_args args = {.handle = bo->handle};
+	struct gp_kfd_free_memory_of_gpu_args args = {0};
 	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_FREE_MEMORY_OF_GPU, &args);
 
 	call.payload = &payload;
 	call.payload_size = sizeof(payload);
-	if (bo->flags & GP_KFD_ALLOC_VRAM)
+	if (vram_bytes)
 		(void)gp_vgpu_client_request(client, &call);
 }
 
@@ -259,18 +272,18 @@ int gp_vgpu_ioctl_alloc_memory(struct gp_vgpu_client *client, void *data)
 	bo->gpu_index = gpu;
 	if (args->flags & GP_KFD_ALLOC_USERPTR)
 		bo->user = args->mmap_offset;
-	pthread_mutex_lock(&memory->lock);
-	error = create(client, bo, &result);
-	pthread_mutex_unlock(&memory->lock);
+	error = gp_vgpu_account_alloc(client, gpu, args->flags, pages_bytes(args));
 	if (error) {
 		free(bo);
 		return error;
 	}
-	error = account_alloc(client, bo);
+	pthread_mutex_lock(&memory->lock);
+	error = create(client, bo, &result);
+	pthread_mutex_unlock(&memory->lock);
 	if (error) {
-		pthread_mutex_lock(&memory->lock);
-		destroy(client, bo);
-		pthread_mutex_unlock(&memory->lock);
+		if (args->flags & GP_KFD_ALLOC_VRAM)
+			gp_vgpu_account_free(client, gpu, pages_bytes(args));
+		free(bo);
 		return error;
 	}
 	*args = result;
@@ -283,7 +296,9 @@ int gp_vgpu_ioctl_free_memory(struct gp_vgpu_client *client, void *data)
 {
 	const struct gp_kfd_free_memory_of_gpu_args *args = data;
 	struct gp_vgpu_memory *memory = client->memory;
-	struct gp_vgpu_bo *bo, copy;
+	struct gp_vgpu_bo *bo;
+	u32 gpu = 0;
+	u64 vram = 0;
 	int error = 0;
 
 	pthread_mutex_lock(&memory->lock);
@@ -295,14 +310,12 @@ int gp_vgpu_ioctl_free_memory(struct gp_vgpu_client *client, void *data)
 	else if (bo->mapped)
 		error = -EBUSY;
 	if (!error) {
-		copy = *bo;
-		destroy(client, bo);
+		gpu = bo->pages ? bo->pages->gpu_index : 0;
+		vram = destroy(client, bo);
 	}
 	pthread_mutex_unlock(&memory->lock);
-	if (error)
-		return error;
-	account_free(client, &copy);
-	return 0;
+	gp_vgpu_account_free(client, gpu, vram);
+	return error;
 }
 
 static int map_one(struct gp_vgpu_memory *memory, struct gp_vgpu_bo *bo, u32 gpu)
@@ -317,12 +330,16 @@ static int map_one(struct gp_vgpu_memory *memory, struct gp_vgpu_bo *bo, u32 gpu
 	return error;
 }
 
-static void unmap_one(struct gp_vgpu_memory *memory, struct gp_vgpu_bo *bo, u32 gpu)
+static int unmap_one(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo, u32 gpu)
 {
 	if (!(bo->mapped & 1u << gpu))
-		return;
-	gp_vgpu_intervals_remove(&memory->mapped[gpu], bo->va);
+		return 0;
+	/* Only a driver that checks the buffers of queues knows of them (queue_refcount). */
+	if (client->machine.strict && gp_vgpu_queues_use(client, gpu, bo->va, bo->size))
+		return -EBUSY;
+	gp_vgpu_intervals_remove(&client->memory->mapped[gpu], bo->va);
 	bo->mapped &= ~(1u << gpu);
+	return 0;
 }
 
 /* MAP and UNMAP differ in one call; their structures are the same. */
@@ -352,10 +369,8 @@ static int change_mappings(struct gp_vgpu_client *client,
 		error = -ENOMEM;
 	for (u32 i = args->n_success; !error && i < args->n_devices; i++) {
 		error = gp_vgpu_bound_gpu(client, ids[i], -ENODEV, &gpu);
-		if (!error && map)
-			error = map_one(memory, bo, gpu);
-		else if (!error)
-			unmap_one(memory, bo, gpu);
+		if (!error)
+			error = map ? map_one(memory, bo, gpu) : unmap_one(client, bo, gpu);
 		if (!error)
 			args->n_success = i + 1;
 	}

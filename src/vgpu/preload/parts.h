@@ -32,9 +32,20 @@ struct gp_vgpu_client *gp_vgpu_client_if_any(void);
 	})
 void *gp_vgpu_real(const char *name);
 
+/* ---- rocr.c ---- */
+
+/* A line on stderr where the program's ROCr is too old for the machine's GPUs. */
+void gp_vgpu_warn_old_rocr(const struct gp_vgpu_client *client);
+
 /* ---- fdtable.c: which descriptors are ours ---- */
 
-enum gp_vgpu_fd_kind { GP_VGPU_FD_NONE, GP_VGPU_FD_KFD, GP_VGPU_FD_RENDER, GP_VGPU_FD_OWN };
+enum gp_vgpu_fd_kind {
+	GP_VGPU_FD_NONE,
+	GP_VGPU_FD_KFD,
+	GP_VGPU_FD_RENDER,
+	GP_VGPU_FD_OWN,
+	GP_VGPU_FD_DMABUF,
+};
 
 struct gp_vgpu_fd {
 	enum gp_vgpu_fd_kind kind;
@@ -51,6 +62,7 @@ struct gp_vgpu_fd gp_vgpu_fd_check(int fd);
 #define GP_VGPU_KFD_NAME "kfd-"
 int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags);
 void gp_vgpu_fd_mark_own(int fd);
+int gp_vgpu_fd_remember(int fd, enum gp_vgpu_fd_kind kind);
 bool gp_vgpu_is_open(int fd);
 /* `to` is a duplicate of `from` now. */
 void gp_vgpu_fd_duplicate(int from, int to);
@@ -132,8 +144,13 @@ typedef int gp_vgpu_handler(struct gp_vgpu_client *client, void *args);
 gp_vgpu_handler gp_vgpu_ioctl_get_version, gp_vgpu_ioctl_get_clock_counters,
 	gp_vgpu_ioctl_get_apertures, gp_vgpu_ioctl_get_apertures_new, gp_vgpu_ioctl_acquire_vm,
 	gp_vgpu_ioctl_set_memory_policy, gp_vgpu_ioctl_set_scratch, gp_vgpu_ioctl_set_trap_handler,
-	gp_vgpu_ioctl_get_tile_config, gp_vgpu_ioctl_set_xnack_mode, gp_vgpu_ioctl_get_dmabuf_info,
-	gp_vgpu_ioctl_import_dmabuf, gp_vgpu_ioctl_export_dmabuf;
+	gp_vgpu_ioctl_get_tile_config, gp_vgpu_ioctl_set_xnack_mode;
+/* dmabuf.c */
+gp_vgpu_handler gp_vgpu_ioctl_get_dmabuf_info, gp_vgpu_ioctl_import_dmabuf,
+	gp_vgpu_ioctl_export_dmabuf;
+/* lseek() and mmap() on a dma-buf; -errno, and MAP_FAILED with errno. */
+s64 gp_vgpu_dmabuf_seek(int fd, s64 offset, int whence);
+void *gp_vgpu_dmabuf_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
 /* memory.c, svm.c */
 gp_vgpu_handler gp_vgpu_ioctl_alloc_memory, gp_vgpu_ioctl_free_memory, gp_vgpu_ioctl_map_memory,
 	gp_vgpu_ioctl_unmap_memory, gp_vgpu_ioctl_svm;
@@ -164,6 +181,8 @@ struct gp_vgpu_events *gp_vgpu_events_create(void);
 void gp_vgpu_events_destroy(struct gp_vgpu_events *events);
 struct gp_vgpu_queues *gp_vgpu_queues_create(void);
 bool gp_vgpu_queues_any(struct gp_vgpu_client *client);
+/* Whether a queue of this GPU has a buffer there: such a mapping cannot be taken away. */
+bool gp_vgpu_queues_use(struct gp_vgpu_client *client, u32 gpu_index, u64 start, u64 size);
 struct gp_vgpu_svm *gp_vgpu_svm_create(void);
 void gp_vgpu_svm_destroy(struct gp_vgpu_svm *svm);
 

@@ -21,6 +21,7 @@ enum match {
 	WHOLE,   /* the name and what is below it */
 	START,   /* any name that starts so */
 	OVERLAY, /* below it, where the tree has something; else the real file */
+	EXACT,   /* the name itself: a directory that lists the machine's devices alone */
 };
 
 static const struct {
@@ -44,6 +45,7 @@ static const struct {
 	PLACE("/dev/kfd", WHOLE, false),
 	PLACE("/dev/dri", WHOLE, false),
 	PLACE("/proc/modules", WHOLE, false),
+	PLACE("/sys/bus/pci/devices", EXACT, false),
 	PLACE("/sys/bus/pci/devices/", OVERLAY, false),
 	PLACE("/sys/devices/pci", OVERLAY, false),
 #undef PLACE
@@ -55,7 +57,18 @@ static bool matches(const char *path, size_t place)
 
 	if (strncmp(path, places[place].prefix, length) != 0)
 		return false;
+	if (places[place].match == EXACT)
+		return path[length] == '\0' || (path[length] == '/' && path[length + 1] == '\0');
 	return places[place].match != WHOLE || path[length] == '\0' || path[length] == '/';
+}
+
+/* VRAM in use, however the device is reached. */
+static bool is_live(const char *path, size_t place)
+{
+	const char *name = strrchr(path, '/');
+
+	return places[place].live || (path[1] == 's' && (!strcmp(name, "/mem_info_vram_used") ||
+							 !strcmp(name, "/mem_info_vis_vram_used")));
 }
 
 static bool exists(const char *path)
@@ -99,7 +112,7 @@ const char *gp_vgpu_path(const char *path, char buffer[GP_VGPU_PATH_MAX])
 		memcpy(buffer + tree_length, path, length + 1);
 		if (places[i].match == OVERLAY && !exists(buffer))
 			return path;
-		if (places[i].live)
+		if (is_live(path, i))
 			gp_vgpu_refresh(path);
 		return buffer;
 	}

@@ -15,6 +15,7 @@
 struct entry {
 	bool used;
 	struct gp_vgpu_cp_queue queue;
+	u64 eop;
 };
 
 struct gp_vgpu_queues {
@@ -43,6 +44,27 @@ bool gp_vgpu_queues_any(struct gp_vgpu_client *client)
 	any = client->queues->count > 0;
 	pthread_mutex_unlock(&client->queues->lock);
 	return any;
+}
+
+bool gp_vgpu_queues_use(struct gp_vgpu_client *client, u32 gpu_index, u64 start, u64 size)
+{
+	struct gp_vgpu_queues *queues = client->queues;
+	bool use = false;
+
+	pthread_mutex_lock(&queues->lock);
+	for (u32 id = 0, seen = 0; !use && seen < queues->count && id < GP_VGPU_MAX_QUEUES; id++) {
+		const struct entry *entry = &queues->entries[id];
+		const u64 buffers[] = {entry->queue.ring, entry->queue.read_pointer,
+				       entry->queue.write_pointer, entry->queue.save_area,
+				       entry->eop};
+
+		seen += entry->used;
+		for (size_t i = 0; entry->used && i < GP_ARRAY_SIZE(buffers); i++)
+			use |= entry->queue.gpu_index == gpu_index && buffers[i] &&
+			       buffers[i] - start < size;
+	}
+	pthread_mutex_unlock(&queues->lock);
+	return use;
 }
 
 /* kfd_queue_acquire_buffers(): every buffer must be exactly one mapping of this GPU. */
@@ -83,14 +105,14 @@ static int destroy_at_server(struct gp_vgpu_client *client, u32 id)
 
 /* The server may give an id out again before the thread that destroyed it has removed it from the
  * CP. */
-static void enter(struct gp_vgpu_queues *queues, const struct gp_vgpu_cp_queue *queue)
+static void enter(struct gp_vgpu_queues *queues, const struct gp_vgpu_cp_queue *queue, u64 eop)
 {
 	struct entry *entry = &queues->entries[queue->id];
 
 	pthread_mutex_lock(&queues->lock);
 	while (entry->used)
 		pthread_cond_wait(&queues->freed, &queues->lock);
-	*entry = (struct entry){.used = true, .queue = *queue};
+	*entry = (struct entry){.used = true, .queue = *queue, .eop = eop};
 	queues->count++;
 	pthread_mutex_unlock(&queues->lock);
 }
@@ -143,7 +165,7 @@ int gp_vgpu_ioctl_create_queue(struct gp_vgpu_client *client, void *data)
 	args->doorbell_offset = GP_KFD_MMAP_DOORBELL << GP_KFD_MMAP_TYPE_SHIFT |
 				(u64)args->gpu_id << GP_KFD_MMAP_GPU_ID_SHIFT |
 				queue.doorbell_slot * sizeof(u64);
-	enter(client->queues, &queue);
+	enter(client->queues, &queue, args->eop_buffer_address);
 	error = gp_vgpu_cp_add(client, &queue);
 	if (error) {
 		(void)destroy_at_server(client, queue.id);

@@ -17,6 +17,7 @@
 struct range {
 	u64 start, end;
 	u32 preferred, prefetch, flags, granularity;
+	u32 actual; /* where it was prefetched to; faults of the CPU do not move it back here */
 	u32 access, in_place; /* GPUs, a bit each */
 };
 
@@ -211,10 +212,57 @@ static bool is_mapped(u64 start, u64 end)
 	return true;
 }
 
+/* More than the driver's queue of SMI events holds. */
+#define MOVES_MAX 16
+
+/* What a prefetch moves; a range in another GPU's memory goes through system memory. */
+static u32 moves_note(struct range *range, struct gp_vgpu_migration *moves, u32 count)
+{
+	struct gp_vgpu_migration move = {
+		.page = range->start / GP_KFD_PAGE,
+		.pages = (range->end - range->start) / GP_KFD_PAGE,
+		.prefetch = range->prefetch,
+		.preferred = range->preferred,
+	};
+
+	while (range->actual != range->prefetch) {
+		move.from = range->actual;
+		move.to = range->actual ? GP_KFD_SVM_LOCATION_SYSMEM : range->prefetch;
+		range->actual = move.to;
+		if (count < MOVES_MAX)
+			moves[count++] = move;
+	}
+	return count;
+}
+
+static void moves_report(struct gp_vgpu_client *client, struct gp_vgpu_migration *moves, u32 count)
+{
+	for (u32 i = 0; i < count; i++) {
+		struct gp_vgpu_call call = {
+			.kind = GP_VGPU_MIGRATED,
+			.payload = &moves[i],
+			.payload_size = sizeof(moves[i]),
+			.send_fd = -1,
+		};
+
+		(void)gp_vgpu_client_request(client, &call);
+	}
+}
+
+static bool prefetches(const struct gp_kfd_svm_args *args)
+{
+	for (u32 i = 0; i < args->nattr; i++)
+		if (args->attrs[i].type == GP_KFD_SVM_PREFETCH_LOC)
+			return true;
+	return false;
+}
+
 static int set_attributes(struct gp_vgpu_client *client, const struct gp_kfd_svm_args *args,
 			  u64 start, u64 end)
 {
+	struct gp_vgpu_migration moves[MOVES_MAX];
 	struct gp_vgpu_svm *svm = client->svm;
+	u32 count = 0;
 	int error = 0;
 
 	for (u32 i = 0; i < args->nattr && !error; i++)
@@ -226,10 +274,14 @@ static int set_attributes(struct gp_vgpu_client *client, const struct gp_kfd_svm
 	pthread_mutex_lock(&svm->lock);
 	error = cover(svm, start, end);
 	for (size_t at = find(svm, start); !error && at < svm->count && svm->ranges[at].start < end;
-	     at++)
+	     at++) {
 		for (u32 i = 0; i < args->nattr; i++)
 			apply(client, &svm->ranges[at], &args->attrs[i]);
+		if (prefetches(args))
+			count = moves_note(&svm->ranges[at], moves, count);
+	}
 	pthread_mutex_unlock(&svm->lock);
+	moves_report(client, moves, count);
 	return error;
 }
 

@@ -13,12 +13,13 @@ static const struct gp_option options[] = {
 	{GP_VGPU_OPTION_SPEED, "speed", GP_REQUIRED_ARGUMENT, "X", GP_COMPLETE_NONE,
 	 N_("run the model at X times real time (default 1)")},
 	{GP_VGPU_OPTION_PERSONALITY, "personality", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
-	 N_("compat (default): a single-XCC gfx90a with as many\n"
-	    "CUs, which old ROCm supports; native: the real chip")},
+	 N_("compat (default): a single-XCC gfx90a with all CUs of\n"
+	    "the chip, which old ROCm supports; native: the real chip")},
 	{GP_VGPU_OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
 	 N_("Linux driver to imitate: 6.12 (default), 6.5 or 6.1")},
 	{GP_VGPU_OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("call RUNTIME_ENABLE for runtimes too old to call it")},
+	 N_("call RUNTIME_ENABLE for every program, because old\n"
+	    "runtimes do not")},
 	{GP_VGPU_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("seed for the variation of kernel times (default 1)")},
 	{GP_VGPU_OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,

@@ -195,10 +195,6 @@ static void announce(const char *directory, struct gp_diag *diag)
 	gp_vgpu_describe(status, line, sizeof(line));
 	gp_text_make_safe(line); /* it has names of the GPU file */
 	fprintf(stderr, PROGRAM ": %s\n", line);
-	if (gp_vgpu_needs_new_rocm(status))
-		fprintf(stderr, PROGRAM ": %s\n",
-			_("ROCm versions before 6 do not support this GPU; use '--personality "
-			  "compat' with them"));
 	announce_polling();
 	json_decref(status);
 }

@@ -84,8 +84,6 @@ int gp_vgpu_check_program(const char *name, struct gp_diag *diag, char *path, si
 
 /* "AMD Instinct MI308X, shown as gfx90a with 80 CUs (compat)". */
 void gp_vgpu_describe(const json_t *status, char *out, size_t size);
-/* Whether only ROCm 6 and later has a name for what is shown. */
-bool gp_vgpu_needs_new_rocm(const json_t *status);
 int gp_vgpu_print_status(const json_t *status);
 
 #endif

@@ -30,13 +30,13 @@ static int refuse(enum gp_program_kind kind, const char *path, const char *which
 		return 0;
 	case GP_PROGRAM_STATIC:
 		return gp_fail(diag, -EACCES,
-			       "%s is statically linked and cannot use the virtual GPU, which "
-			       "preloads a library",
+			       "%s cannot use the virtual GPU: it is statically linked, so no "
+			       "library can be preloaded into it",
 			       which);
 	case GP_PROGRAM_RIGHTS:
 		return gp_fail(diag, -EACCES,
-			       "%s is set-user-ID, set-group-ID or has capabilities, and cannot "
-			       "use the virtual GPU, which preloads a library",
+			       "%s cannot use the virtual GPU: it is set-user-ID, set-group-ID or "
+			       "has capabilities, so no library can be preloaded into it",
 			       which);
 	case GP_PROGRAM_NOT_64:
 		return gp_fail(diag, -EACCES,

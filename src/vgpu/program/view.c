@@ -41,12 +41,6 @@ void gp_vgpu_describe(const json_t *status, char *out, size_t size)
 		 (unsigned long long)number(gpu, "xccs"), text(gpu, "personality"));
 }
 
-bool gp_vgpu_needs_new_rocm(const json_t *status)
-{
-	/* gfx90a is the newest that ROCm 5.2 knows of this line. */
-	return number(json_array_get(json_object_get(status, "gpus"), 0), "gfx_version") > 90010;
-}
-
 static void print_machine(const json_t *status)
 {
 	char line[256];

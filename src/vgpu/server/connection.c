@@ -252,6 +252,19 @@ static int exception(struct gp_vgpu_server *server, struct gp_vgpu_connection *c
 	return 0;
 }
 
+static int migrated(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+		    const struct gp_vgpu_header *header, const u8 *payload)
+{
+	struct gp_vgpu_migration what;
+
+	memcpy(&what, payload, sizeof(what));
+	if (!connection->process)
+		return -EPROTO;
+	gp_vgpu_smi_migration(server, connection->process->pid, &what);
+	reply_plain(server, connection, header->sequence, 0, NULL, 0);
+	return 0;
+}
+
 static void hold_clock(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
 		       const struct gp_vgpu_header *header, const u8 *payload)
 {
@@ -284,6 +297,8 @@ static int handle(struct gp_vgpu_server *server, struct gp_vgpu_connection *conn
 		return 0;
 	case GP_VGPU_EXCEPTION:
 		return exception(server, connection, &header, payload);
+	case GP_VGPU_MIGRATED:
+		return migrated(server, connection, &header, payload);
 	case GP_VGPU_CLOCK:
 		hold_clock(server, connection, &header, payload);
 		return 0;
@@ -334,7 +349,7 @@ void gp_vgpu_connection_readable(struct gp_vgpu_server *server,
 		return;
 	if (error == -EPROTO) {
 		gp_diag(server->diag, GP_WARNING,
-			"process %d: malformed message; its connection is closed",
+			"malformed message from process %d; connection closed",
 			(int)connection->pid);
 		if (connection->process)
 			connection->process->condemned = true;

@@ -21,6 +21,8 @@ static bool kind_ok(const struct gp_vgpu_header *header)
 		return header->payload_size == sizeof(struct gp_vgpu_exception);
 	case GP_VGPU_CLOCK:
 		return header->payload_size == sizeof(struct gp_vgpu_clock);
+	case GP_VGPU_MIGRATED:
+		return header->payload_size == sizeof(struct gp_vgpu_migration);
 	case GP_VGPU_REFRESH:
 		return header->payload_size > 0;
 	default:

@@ -101,7 +101,9 @@ static u32 ring_rptr(const struct gp_vgpu_queue *queue)
 {
 	u32 dwords = queue->args.ring_size / 4;
 
-	return dwords ? (u32)(read_index(queue) * GP_AQL_PACKET_DWORDS % dwords) : 0;
+	u64 unit = is_aql(queue) ? GP_AQL_PACKET_DWORDS : 1; /* PM4 counts dwords */
+
+	return dwords ? (u32)(read_index(queue) * unit % dwords) : 0;
 }
 
 static void save_area(const struct gp_vgpu_queue *queue, const struct gp_model_queue_state *state,

@@ -148,7 +148,7 @@ int gp_vgpu_ring_read(struct gp_vgpu_server *server, struct gp_vgpu_process *pro
 			 __ATOMIC_RELEASE);
 	if (error == -EPROTO)
 		gp_diag(server->diag, GP_WARNING,
-			"process %d: malformed packet in the work ring; its connection is closed",
+			"malformed packet in the work ring of process %d; connection closed",
 			(int)process->pid);
 	return error;
 }

@@ -70,6 +70,17 @@ static void notify_debugger(struct gp_vgpu_server *server, struct gp_vgpu_reques
 	wait_for_debugger(server, request);
 }
 
+/*
+ * --runtime-enable called it before the program did, without a debugger's address. A runtime that
+ * calls it itself takes over: it would not start with EBUSY.
+ */
+static bool takes_over(const struct gp_vgpu_server *server, const struct gp_vgpu_process *process,
+		       const struct gp_kfd_runtime_enable_args *args)
+{
+	return server->options.runtime_enable && process->runtime_state == GP_KFD_RUNTIME_ENABLED &&
+	       !process->r_debug && args->r_debug;
+}
+
 static int enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_runtime_enable_args *args =
@@ -82,7 +93,7 @@ static int enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request
 			wait_for_debugger(server, request);
 		return (int)request->result;
 	}
-	if (process->runtime_state != GP_KFD_RUNTIME_DISABLED)
+	if (process->runtime_state != GP_KFD_RUNTIME_DISABLED && !takes_over(server, process, args))
 		return -EBUSY;
 	if (process->queue_count)
 		return -EEXIST;

@@ -300,6 +300,9 @@ void gp_vgpu_debug_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_pr
 void gp_vgpu_wake_waiters(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
 /* SMI: queue eviction and restore are the only queue events the driver reports. */
 void gp_vgpu_smi_event(struct gp_vgpu_server *server, u32 gpu_id, pid_t pid, const char *text);
+/* And the start and end of a migration that a prefetch asked for. */
+void gp_vgpu_smi_migration(struct gp_vgpu_server *server, pid_t pid,
+			   const struct gp_vgpu_migration *what);
 
 /* ---- tree.c, debugfs.c: files ---- */
 int gp_vgpu_tree_create(struct gp_vgpu_server *server);

@@ -4,10 +4,13 @@
  * one end of a socket pair; the filter is read when there is an event to send.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "vgpu/server/state.h"
 
 #define FIFO_BYTES 1024 /* the driver's: a message that does not fit is lost */
@@ -70,6 +73,26 @@ void gp_vgpu_smi_event(struct gp_vgpu_server *server, u32 gpu_id, pid_t pid, con
 		if (smi->gpu_id == gpu_id && (!pid || smi->pid == pid) &&
 		    smi->filter >> (event - 1) & 1)
 			(void)!send(smi->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+#define PREFETCH 0 /* KFD_MIGRATE_TRIGGER_PREFETCH */
+
+void gp_vgpu_smi_migration(struct gp_vgpu_server *server, pid_t pid,
+			   const struct gp_vgpu_migration *what)
+{
+	u32 gpu_id = what->to ? what->to : what->from;
+	char text[96]; /* KFD_SMI_EVENT_MSG_SIZE */
+
+	snprintf(text, sizeof(text), "5 %llu -%d @%llx(%llx) %x->%x %x:%x %d\n",
+		 (unsigned long long)gp_clock_ns(CLOCK_BOOTTIME), (int)pid,
+		 (unsigned long long)what->page, (unsigned long long)what->pages, what->from,
+		 what->to, what->prefetch, what->preferred, PREFETCH);
+	gp_vgpu_smi_event(server, gpu_id, pid, text);
+	snprintf(text, sizeof(text), "6 %llu -%d @%llx(%llx) %x->%x %d\n",
+		 (unsigned long long)gp_clock_ns(CLOCK_BOOTTIME), (int)pid,
+		 (unsigned long long)what->page, (unsigned long long)what->pages, what->from,
+		 what->to, PREFETCH);
+	gp_vgpu_smi_event(server, gpu_id, pid, text);
 }
 
 static int open_events(struct gp_vgpu_server *server, struct gp_vgpu_request *request, u32 gpu_id)

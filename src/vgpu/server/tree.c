@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The files that exist from the start: topology, PCI devices, module, device nodes. */
+/* The files that exist from the start: topology, and what tree_device.c makes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,6 @@
 #define SIMD_STRIDE       0x1000u
 #define GLOBAL_WAVE_SYNC  64
 #define SCRATCH_SLOTS     32
-#define AMD_VENDOR        0x1002
 #define CPU_MHZ           2800 /* for max_engine_clk_ccompute; nothing computes with it */
 
 /* Lines of "key value"; the order is the driver's, and libhsakmt stops at the first odd line. */
@@ -92,7 +91,7 @@ static void add_shape(struct gp_buf *text, const struct gp_vgpu_gpufile *gpu, u3
 	add(text, "simd_per_cu", file->chip.simd_per_cu);
 	add(text, "max_slots_scratch_cu", gpu ? SCRATCH_SLOTS : 0);
 	add(text, "gfx_target_version", file->gpu.gfx_version);
-	add(text, "vendor_id", gpu ? AMD_VENDOR : 0);
+	add(text, "vendor_id", gpu ? GP_TREE_VENDOR : 0);
 	add(text, "device_id", file->gpu.device_id);
 	add(text, "location_id", file->location_id);
 	add(text, "domain", 0);
@@ -181,7 +180,13 @@ static void io_link(struct gp_vgpu_files *files, u32 node, u32 index, u32 to, u3
 	publish(files, &text, path);
 }
 
-#define GPU_CACHES 4
+#define GPU_CACHES 5
+
+/* Only the driver's code for gfx94x looks for the cache beside memory. */
+static u32 cache_count(const struct gp_vgpu_gpufile *gpu)
+{
+	return gpu->l3_kb && gpu->gpu.gfx_version >= GP_TREE_GFX94X ? GPU_CACHES : GPU_CACHES - 1;
+}
 
 /* One of each kind instead of one for each CU: ROCr and HIP look at sizes only. */
 static void gpu_caches(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu, u32 node,
@@ -190,13 +195,12 @@ static void gpu_caches(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile
 	const struct {
 		u32 level, kb, line, type;
 	} caches[GPU_CACHES] = {
-		{1, gpu->l1_kb, 64, CACHE_DATA},
-		{1, gpu->instruction_kb, 64, CACHE_INSTRUCTION},
+		{1, gpu->l1_kb, 64, CACHE_DATA},  {1, gpu->instruction_kb, 64, CACHE_INSTRUCTION},
 		{1, 16, 64, CACHE_DATA}, /* scalar */
-		{2, gpu->l2_kb, 128, CACHE_DATA},
+		{2, gpu->l2_kb, 128, CACHE_DATA}, {3, gpu->l3_kb, 64, CACHE_DATA},
 	};
 
-	for (u32 i = 0; i < GPU_CACHES; i++) {
+	for (u32 i = 0; i < cache_count(gpu); i++) {
 		struct gp_buf text = {0};
 		char path[128];
 
@@ -246,7 +250,7 @@ static void gpu_node(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 	const struct gp_vgpu_gpufile *gpu = &device->file;
 	struct node node = {
 		.memory_banks = 1,
-		.caches = GPU_CACHES,
+		.caches = cache_count(gpu),
 		.links = server->device_count,
 		.gpu = gpu,
 		.index = index,
@@ -254,7 +258,8 @@ static void gpu_node(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 	u32 link = 0;
 
 	gp_vgpu_files_number(files, gpu->gpu.gpu_id, TOPOLOGY "/nodes/%u/gpu_id", device->node);
-	gp_vgpu_files_text(files, gpu->gpu.gfx_version < 90400 ? "aldebaran\n" : "ip discovery\n",
+	gp_vgpu_files_text(files,
+			   gpu->gpu.gfx_version < GP_TREE_GFX94X ? "aldebaran\n" : "ip discovery\n",
 			   TOPOLOGY "/nodes/%u/name", device->node);
 	node_properties(server, files, &node, device->node);
 	memory_bank(files, device->node, HEAP_FB_PUBLIC, gpu->gpu.vram_bytes, gpu->memory_width,
@@ -269,81 +274,6 @@ static void gpu_node(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 				gpu->xgmi_mb_per_s);
 }
 
-/* The PCI device and its render node, as far as libdrm and monitors look. */
-static void drm_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu, u32 index)
-{
-	u32 minor = gpu->gpu.render_minor, bus = gpu->location_id >> 8;
-	char pci[64], target[128], text[256];
-
-	snprintf(pci, sizeof(pci), "/sys/devices/pci0000:%02x/0000:%02x:00.0", bus, bus);
-	snprintf(text, sizeof(text), "0x%04x\n", AMD_VENDOR);
-	gp_vgpu_files_text(files, text, "%s/vendor", pci);
-	snprintf(text, sizeof(text), "0x%04x\n", gpu->gpu.device_id);
-	gp_vgpu_files_text(files, text, "%s/device", pci);
-	snprintf(text, sizeof(text), "0x%02x\n", gpu->gpu.pci_revision);
-	gp_vgpu_files_text(files, text, "%s/revision", pci);
-	snprintf(text, sizeof(text), "0x%04x\n", gpu->subsystem_vendor);
-	gp_vgpu_files_text(files, text, "%s/subsystem_vendor", pci);
-	snprintf(text, sizeof(text), "0x%04x\n", gpu->subsystem_device);
-	gp_vgpu_files_text(files, text, "%s/subsystem_device", pci);
-	gp_vgpu_files_text(files, "0x120000\n", "%s/class", pci);
-	gp_vgpu_files_text(files, "-1\n", "%s/numa_node", pci);
-	snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)gpu->unique_id);
-	gp_vgpu_files_text(files, text, "%s/unique_id", pci);
-	snprintf(text, sizeof(text),
-		 "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
-		 "PCI_SLOT_NAME=0000:%02x:00.0\n",
-		 AMD_VENDOR, gpu->gpu.device_id, gpu->subsystem_vendor, gpu->subsystem_device, bus);
-	gp_vgpu_files_text(files, text, "%s/uevent", pci);
-	gp_vgpu_files_number(files, gpu->gpu.vram_bytes, "%s/mem_info_vram_total", pci);
-	gp_vgpu_files_number(files, 0, "%s/mem_info_vram_used", pci);
-	gp_vgpu_files_link(files, "../../../bus/pci", "%s/subsystem", pci);
-	gp_vgpu_files_link(files, "../../../bus/pci/drivers/amdgpu", "%s/driver", pci);
-
-	snprintf(text, sizeof(text), "226:%u\n", minor);
-	gp_vgpu_files_text(files, text, "%s/drm/renderD%u/dev", pci, minor);
-	snprintf(text, sizeof(text),
-		 "MAJOR=226\nMINOR=%u\nDEVNAME=dri/renderD%u\nDEVTYPE=drm_minor\n", minor, minor);
-	gp_vgpu_files_text(files, text, "%s/drm/renderD%u/uevent", pci, minor);
-	gp_vgpu_files_link(files, "../..", "%s/drm/renderD%u/device", pci, minor);
-	snprintf(target, sizeof(target), "../..%s/drm/renderD%u", pci + 4, minor);
-	gp_vgpu_files_link(files, target, "/sys/dev/char/226:%u", minor);
-	gp_vgpu_files_link(files, target, "/sys/class/drm/renderD%u", minor);
-	snprintf(target, sizeof(target), "../../..%s", pci + 4);
-	gp_vgpu_files_link(files, target, "/sys/bus/pci/devices/0000:%02x:00.0", bus);
-	gp_vgpu_files_link(files, "../../../../module/amdgpu",
-			   "/sys/bus/pci/drivers/amdgpu/module");
-	snprintf(target, sizeof(target), "../../../..%s", pci + 4);
-	gp_vgpu_files_link(files, target, "/sys/bus/pci/drivers/amdgpu/0000:%02x:00.0", bus);
-	gp_vgpu_files_device(files, "/dev/dri/renderD%u", minor);
-	(void)index;
-}
-
-static void module_files(struct gp_vgpu_server *server, struct gp_vgpu_files *files)
-{
-	struct gp_buf modules = {0}, host = {0};
-
-	gp_buf_puts(&modules, "amdgpu 12345678 0 - Live 0x0000000000000000\n");
-	/* The modules of the host do not matter here, but lsmod may show them. */
-	if (gp_file_read("/proc/modules", 1u << 20, &host) == 0)
-		gp_buf_add(&modules, gp_buf_str(&host), host.len);
-	gp_buf_free(&host);
-	publish(files, &modules, "/proc/modules");
-	gp_vgpu_files_text(files, "live\n", "/sys/module/amdgpu/initstate");
-	gp_vgpu_files_number(files, 1, "/sys/module/amdgpu/refcnt");
-	gp_vgpu_files_number(files, 12345678, "/sys/module/amdgpu/coresize");
-	gp_vgpu_files_directory(files, "/sys/module/amdgpu/holders");
-	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/sched_policy");
-	gp_vgpu_files_number(files, 1, "/sys/module/amdgpu/parameters/cwsr_enable");
-	gp_vgpu_files_number(files, 8, "/sys/module/amdgpu/parameters/num_kcq");
-	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/hws_max_conc_proc");
-	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/mes");
-	gp_vgpu_files_number(files, 4096,
-			     "/sys/module/amdgpu/parameters/max_num_of_queues_per_device");
-	gp_vgpu_files_number(files, server->options.preemption_timeout_ms,
-			     "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms");
-}
-
 int gp_vgpu_tree_create(struct gp_vgpu_server *server)
 {
 	struct gp_vgpu_files files = {.directory = server->options.directory};
@@ -355,14 +285,14 @@ int gp_vgpu_tree_create(struct gp_vgpu_server *server)
 	cpu_node(server, &files);
 	for (u32 i = 0; i < server->device_count; i++) {
 		gpu_node(server, &files, i);
-		drm_device(&files, &server->devices[i].file, i);
+		gp_vgpu_tree_device(&files, &server->devices[i].file, i);
 	}
 	gp_vgpu_files_text(&files, "MAJOR=511\nMINOR=0\nDEVNAME=kfd\n", GP_TREE_KFD "/uevent");
 	gp_vgpu_files_text(&files, "511:0\n", GP_TREE_KFD "/dev");
 	gp_vgpu_files_directory(&files, GP_TREE_PROC);
 	gp_vgpu_files_link(&files, "../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
 	gp_vgpu_files_device(&files, "/dev/kfd");
-	module_files(server, &files);
+	gp_vgpu_tree_module(server, &files);
 	gp_vgpu_tree_debugfs(server, &files);
 	gp_vgpu_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
 	gp_vgpu_files_text(&files, "System mem used 0M out of 0M\nTTM mem used 0M out of 0M\n",

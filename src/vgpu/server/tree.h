@@ -11,6 +11,14 @@
 #define GP_TREE_PROC    GP_TREE_KFD "/proc"
 #define GP_TREE_DEBUGFS "/sys/kernel/debug/kfd"
 
+#define GP_TREE_PCI     "/sys/devices/pci0000:%02x/0000:%02x:00.0" /* twice the bus */
+#define GP_TREE_VENDOR  0x1002
+#define GP_TREE_GFX94X  90400
+
+/* tree_device.c: a GPU on the bus with its DRM nodes, and the module. */
+void gp_vgpu_tree_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu, u32 index);
+void gp_vgpu_tree_module(struct gp_vgpu_server *server, struct gp_vgpu_files *files);
+
 /* Writes hqds, mqds and rls as they are now. */
 void gp_vgpu_tree_debugfs(struct gp_vgpu_server *server, struct gp_vgpu_files *files);
 

@@ -221,8 +221,9 @@ static void refresh_vram(struct gp_vgpu_server *server, struct gp_vgpu_files *fi
 		u32 bus = server->devices[i].file.location_id >> 8;
 
 		gp_vgpu_files_number(files, server->devices[i].vram_used,
-				     "/sys/devices/pci0000:%02x/0000:%02x:00.0/mem_info_vram_used",
-				     bus, bus);
+				     GP_TREE_PCI "/mem_info_vram_used", bus, bus);
+		gp_vgpu_files_number(files, server->devices[i].vram_used,
+				     GP_TREE_PCI "/mem_info_vis_vram_used", bus, bus);
 	}
 }
 
@@ -239,7 +240,7 @@ int gp_vgpu_tree_refresh(struct gp_vgpu_server *server, const char *path)
 		for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
 			if (p->pid == pid && !p->dead)
 				refresh_process(server, &files, p);
-	} else if (strstr(path, "/mem_info_vram_used")) {
+	} else if (strstr(path, "/mem_info_")) {
 		refresh_vram(server, &files);
 	}
 	return files.error;

@@ -63,7 +63,7 @@ struct row {
 extern const struct row rows_dispatch[], rows_permission[], rows_runtime[], rows_suspend[],
 	rows_resume[], rows_life[], rows_update[], rows_priority[], rows_create[], rows_theft[],
 	rows_cost[], rows_snapshot[], rows_text[], rows_sysfs[], rows_evict[], rows_machines[],
-	rows_library[], rows_unmap[];
+	rows_library[], rows_unmap[], rows_share[];
 
 /* Ends the row: what it needs is not on this host. */
 _Noreturn void skip(const char *why);

@@ -18,9 +18,10 @@ extern const struct row GP_ROWS[];
 static const struct row *const tables[] = {GP_ROWS};
 #else
 static const struct row *const tables[] = {
-	rows_dispatch, rows_permission, rows_runtime,  rows_suspend, rows_unmap,    rows_resume,
-	rows_life,     rows_update,     rows_priority, rows_create,  rows_theft,    rows_cost,
-	rows_snapshot, rows_text,       rows_sysfs,    rows_evict,   rows_machines, rows_library,
+	rows_dispatch, rows_permission, rows_runtime,  rows_suspend,  rows_unmap,
+	rows_resume,   rows_life,       rows_update,   rows_priority, rows_create,
+	rows_theft,    rows_cost,       rows_snapshot, rows_text,     rows_sysfs,
+	rows_evict,    rows_machines,   rows_library,  rows_share,
 };
 #endif
 

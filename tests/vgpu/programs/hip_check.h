@@ -9,6 +9,8 @@
 
 #include "check.h"
 
+#define NOT_APPLICABLE 77 /* exit status: this version of HIP has no such call */
+
 #define HIP(call)                                                                     \
 	do {                                                                          \
 		hipError_t error_ = (call);                                           \
@@ -19,10 +21,24 @@
 		}                                                                     \
 	} while (0)
 
+/* PREFIX and the name of the first GPU, such as gfx90a. */
+static inline const char *gpu_name(const char *prefix)
+{
+	static char text[2][320];
+	static int turn;
+	hipDeviceProp_t properties;
+
+	turn = !turn;
+	HIP(hipGetDeviceProperties(&properties, 0));
+	snprintf(text[turn], sizeof(text[turn]), "%s%.*s", prefix,
+		 (int)strcspn(properties.gcnArchName, ":"), properties.gcnArchName);
+	return text[turn];
+}
+
 /* A kernel from source, by hiprtc. */
 static inline hipFunction_t compile_kernel(const char *source, const char *name)
 {
-	const char *options[] = {"--offload-arch=gfx90a"};
+	const char *options[] = {gpu_name("--offload-arch=")};
 	hiprtcProgram program;
 	hipFunction_t function;
 	hipModule_t module;

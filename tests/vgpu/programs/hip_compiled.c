@@ -44,7 +44,7 @@ static char *put_number(char *at, uint64_t number)
 static char *bundle(const char *code, size_t size)
 {
 	const char *const targets[] = {"host-x86_64-unknown-linux--",
-				       "hipv4-amdgcn-amd-amdhsa--gfx90a"};
+				       gpu_name("hipv4-amdgcn-amd-amdhsa--")};
 	char *all = calloc(1, CODE_OFFSET + size), *at = all;
 
 	CHECK(all);
@@ -67,7 +67,7 @@ static void register_kernel(void)
 		const void *binary;
 		void *unused;
 	} wrapper = {WRAPPER_MAGIC, 1, NULL, NULL};
-	const char *options[] = {"--offload-arch=gfx90a"};
+	const char *options[] = {gpu_name("--offload-arch=")};
 	static char name[] = "spin_1ms";
 	hiprtcProgram program;
 	size_t size;

@@ -133,7 +133,7 @@ static void fills(size_t size)
 int main(void)
 {
 	static const size_t sizes[] = {
-		1, 3, 4, 5, 63, 64, 255, 4096, 65537, 1u << 20, (9u << 20) + 7};
+		1, 3, 4, 5, 63, 64, 255, 4096, 65537, 1u << 20, (9u << 20) + 7, 64u << 20};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		linear(sizes[i], 0, 0);

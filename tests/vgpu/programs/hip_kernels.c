@@ -65,7 +65,7 @@ static hipFunction_t function(hipModule_t module, const char *name)
 
 static void compile(void)
 {
-	const char *options[] = {"--offload-arch=gfx90a"};
+	const char *options[] = {gpu_name("--offload-arch=")};
 	hiprtcProgram program;
 
 	CHECK(hiprtcCreateProgram(&program, source, "k.hip", 0, NULL, NULL) == HIPRTC_SUCCESS);

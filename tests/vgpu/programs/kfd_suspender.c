@@ -74,6 +74,22 @@ static int change(struct target *target)
 	return 1;
 }
 
+/* ROCr since 6 ends its runtime when it shuts down, and that waits for the debugger's answer. */
+static void answer_runtime(pid_t pid)
+{
+	struct gp_kfd_runtime_info info = {0};
+	struct gp_kfd_dbg_trap_args query = {0}, answer = {0};
+
+	query.query_exception_info.info_ptr = (uintptr_t)&info;
+	query.query_exception_info.info_size = sizeof(info);
+	query.query_exception_info.exception_code = GP_KFD_EC_PROCESS_RUNTIME;
+	query.query_exception_info.clear_exception = 1;
+	if (trap(pid, GP_KFD_DBG_QUERY_EXCEPTION_INFO, &query))
+		return;
+	answer.send_runtime_event.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME);
+	trap(pid, GP_KFD_DBG_SEND_RUNTIME_EVENT, &answer);
+}
+
 /* A process that was seized stops at every signal; it gets it, and goes on. */
 static int pump(struct target *targets, int count)
 {
@@ -89,6 +105,8 @@ static int pump(struct target *targets, int count)
 		} else if (pid > 0 || (pid < 0 && errno == ECHILD)) {
 			targets[i].pid = 0;
 		}
+		if (targets[i].pid)
+			answer_runtime(targets[i].pid);
 		alive += targets[i].pid != 0;
 	}
 	return alive;

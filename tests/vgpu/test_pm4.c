@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include "abi/pm4.h"
+#include "fake_machine.h"
+
+#define RING_WORDS 256u
+#define QUEUE      2u
+#define SLOT       0x100u
+
+static struct {
+	u32 *ring;
+	u64 *pointers; /* read, write */
+	u64 at;
+} queue;
+
+static int pm4_setup(void **state)
+{
+	struct gp_vgpu_cp_queue made;
+
+	fake_setup(state);
+	queue.ring = fake_take(RING_WORDS * sizeof(u32), 4096);
+	queue.pointers = fake_take(4096, 4096);
+	queue.at = 0;
+	memset(queue.pointers, 0, 4096);
+	made = (struct gp_vgpu_cp_queue){
+		.id = QUEUE,
+		.type = GP_KFD_QUEUE_COMPUTE,
+		.ring = va(queue.ring),
+		.ring_bytes = RING_WORDS * sizeof(u32),
+		.read_pointer = va(&queue.pointers[0]),
+		.write_pointer = va(&queue.pointers[1]),
+		.doorbell_slot = SLOT,
+	};
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &made), 0);
+	return 0;
+}
+
+static u32 header(u32 opcode, u32 words)
+{
+	return (u32)GP_PM4_TYPE3 << 30 | (words - 2) << 16 | opcode << 8;
+}
+
+static void put(const u32 *words, u32 count)
+{
+	for (u32 i = 0; i < count; i++)
+		queue.ring[queue.at++ % RING_WORDS] = words[i];
+}
+
+static void announce(void)
+{
+	queue.pointers[1] = queue.at;
+	*fake_doorbell(SLOT) = queue.at;
+	fake_step();
+}
+
+static u32 read_pointer(void)
+{
+	return (u32)queue.pointers[0];
+}
+
+/* The packet of `opcode` with these words behind its header. */
+#define PUT(opcode, ...)                                          \
+	do {                                                      \
+		const u32 words_[] = {0, __VA_ARGS__};            \
+		u32 copy_[GP_ARRAY_SIZE(words_)];                 \
+		memcpy(copy_, words_, sizeof(words_));            \
+		copy_[0] = header(opcode, GP_ARRAY_SIZE(words_)); \
+		put(copy_, GP_ARRAY_SIZE(words_));                \
+	} while (0)
+#define LO(pointer) ((u32)va(pointer))
+#define HI(pointer) ((u32)(va(pointer) >> 32))
+#define MEMORY      (5u << 8) /* the destination of WRITE_DATA and COPY_DATA */
+
+static u64 *place_new(void)
+{
+	u64 *place = fake_take(64, 64);
+
+	memset(place, 0, 64);
+	return place;
+}
+
+static void packets_without_waves_take_effect_in_order_at_completion(void **state)
+{
+	u64 *place = place_new();
+	struct gp_vgpu_work work;
+
+	(void)state;
+	put((const u32[]){0x80000000, 0xffff1000}, 2); /* fillers of one word */
+	PUT(GP_PM4_NOP, 1, 2, 3);
+	PUT(GP_PM4_WRITE_DATA, MEMORY, LO(place), HI(place), 7, 8, 9);
+	PUT(GP_PM4_ACQUIRE_MEM, 0, 0, 0, 0, 0, 0);
+	PUT(GP_PM4_COPY_DATA, 1 | MEMORY, LO(place), HI(place), LO(place + 3), HI(place + 3));
+	PUT(GP_PM4_ATOMIC_MEM, GP_PM4_ATOMIC_ADD | GP_PM4_ATOMIC_64, LO(place + 4), HI(place + 4),
+	    5, 1, 0, 0, 0);
+	PUT(GP_PM4_RELEASE_MEM, 0x514, GP_PM4_DATA_LOW << 29 | GP_PM4_INTERRUPT_CONFIRMED << 24,
+	    LO(place + 5), HI(place + 5), 41, 0, 41);
+	PUT(GP_PM4_RELEASE_MEM, 0x514, GP_PM4_DATA_CLOCK << 29, LO(place + 6), HI(place + 6), 0, 0,
+	    0);
+	PUT(GP_PM4_EVENT_WRITE, 0x407);
+	announce();
+	work = *fake_work();
+	assert_null(fake_work());
+	assert_int_equal(work.flags, GP_VGPU_BARRIER);
+	fake_done(&work, GP_VGPU_LAUNCHED);
+	assert_int_equal(place[0], 0);
+	assert_int_equal(read_pointer(), 0);
+	fake_done(&work, GP_VGPU_COMPLETED);
+	assert_true(place[0] == (8ull << 32 | 7) && place[1] == 9);
+	assert_int_equal(place[3], 7);
+	assert_true(place[4] == (1ull << 32 | 5));
+	assert_int_equal(place[5], 41);
+	assert_int_equal(place[6], FAKE_END / GP_GPU_CLOCK_NS);
+	assert_int_equal(fake->event_count, 1);
+	assert_int_equal(fake->events[0], 41);
+	assert_int_equal(read_pointer(), queue.at);
+	assert_int_equal(fake->client.shared->mirrors[QUEUE].read_index, queue.at);
+}
+
+static void the_ring_wraps_and_its_read_pointer_with_it(void **state)
+{
+	u64 *place = place_new();
+
+	(void)state;
+	for (u32 i = 0; i < 200; i++) {
+		PUT(GP_PM4_WRITE_DATA, MEMORY, LO(place), HI(place), i, ~i);
+		announce();
+		fake_run(fake_work());
+		assert_true(place[0] == ((u64)~i << 32 | i));
+		assert_int_equal(read_pointer(), queue.at % RING_WORDS);
+	}
+}
+
+static void a_wait_holds_what_is_behind_it(void **state)
+{
+	static const struct {
+		u32 function, wrong, right;
+	} rows[] = {{1, 5, 4}, {2, 6, 5}, {3, 4, 5}, {4, 5, 6}, {5, 4, 5}, {6, 5, 6}};
+	u64 *place = place_new();
+
+	(void)state;
+	for (u32 i = 0; i < GP_ARRAY_SIZE(rows); i++) {
+		place[0] = rows[i].wrong | 0xff00;
+		place[1] = 0;
+		PUT(GP_PM4_WAIT_REG_MEM, GP_PM4_WAIT_MEMORY << 4 | rows[i].function, LO(place),
+		    HI(place), 5, 0xff, 4);
+		PUT(GP_PM4_WRITE_DATA, MEMORY, LO(place + 1), HI(place + 1), 1);
+		announce();
+		assert_null(fake_work());
+		place[0] = rows[i].right | 0xff00;
+		assert_true(fake_step());
+		fake_run(fake_work());
+		fake_run(fake_work());
+		assert_int_equal(place[1], 1);
+	}
+}
+
+/* As kfdtest dispatches: registers, the dispatch and a fence in an indirect buffer. */
+static void a_dispatch_in_an_indirect_buffer_takes_its_time(void **state)
+{
+	u64 *place = place_new();
+	u32 *buffer = fake_take(256, 256), at = 0;
+	const u32 threads[] = {header(GP_PM4_SET_SH_REG, 5), GP_PM4_NUM_THREAD_X - GP_PM4_SH_BASE,
+			       64, 2, 1};
+	const u32 resources[] = {header(GP_PM4_SET_SH_REG, 3), GP_PM4_PGM_RSRC1 - GP_PM4_SH_BASE,
+				 4};
+	const u32 dispatch[] = {header(GP_PM4_DISPATCH_DIRECT, 5), 640, 4, 3,
+				GP_PM4_DISPATCH_THREADS | 1};
+	const u32 fence[] = {header(GP_PM4_RELEASE_MEM, 8),
+			     0x514,
+			     GP_PM4_DATA_LOW << 29,
+			     LO(place),
+			     HI(place),
+			     9,
+			     0,
+			     0};
+	struct gp_vgpu_work work;
+
+	(void)state;
+	for (u32 i = 0; i < 4; i++) {
+		const u32 *const parts[] = {threads, resources, dispatch, fence};
+		const u32 sizes[] = {sizeof(threads), sizeof(resources), sizeof(dispatch),
+				     sizeof(fence)};
+
+		memcpy(buffer + at, parts[i], sizes[i]);
+		at += sizes[i] / (u32)sizeof(u32);
+	}
+	PUT(GP_PM4_INDIRECT_BUFFER, LO(buffer), HI(buffer), 1u << 23 | at);
+	PUT(GP_PM4_WRITE_DATA, MEMORY, LO(place + 1), HI(place + 1), 3);
+	announce();
+	fake_run(fake_work()); /* the registers */
+	assert_int_equal(read_pointer(), 0);
+	work = *fake_work();
+	assert_int_equal(work.flags, GP_VGPU_BARRIER | GP_VGPU_KERNEL);
+	assert_int_equal(work.workgroups, 10 * 2 * 3);
+	assert_int_equal(work.waves_per_workgroup, 2);
+	assert_int_equal(work.vgprs, 40);
+	fake_run(&work);
+	assert_int_equal(place[0], 0);
+	fake_run(fake_work());
+	assert_int_equal(place[0], 9);
+	assert_int_equal(read_pointer(), 4);
+	fake_run(fake_work());
+	assert_int_equal(place[1], 3);
+	assert_int_equal(read_pointer(), queue.at);
+}
+
+static void what_is_not_known_or_not_there_stops_the_queue(void **state)
+{
+	u64 *place = place_new();
+
+	(void)state;
+	PUT(GP_PM4_WRITE_DATA, MEMORY, LO(place), HI(place), 1);
+	PUT(0x7f, 1, 2);
+	PUT(GP_PM4_WRITE_DATA, MEMORY, LO(place), HI(place), 2);
+	announce();
+	fake_run(fake_work());
+	assert_null(fake_work());
+	assert_int_equal(place[0], 1);
+	assert_int_equal(fake->said, 1);
+	assert_string_equal(fake->last_said, "0xc0017f00");
+}
+
+static void wild_addresses_are_faults(void **state)
+{
+	(void)state;
+	PUT(GP_PM4_WRITE_DATA, MEMORY, 0x5000, 0, 1);
+	announce();
+	fake_run(fake_work());
+	assert_int_equal(fake->fault_count, 1);
+	assert_int_equal(fake->faults[0], 0x5000);
+	assert_int_equal(read_pointer(), 0);
+}
+
+static void a_buffer_that_is_not_there_is_a_fault(void **state)
+{
+	(void)state;
+	PUT(GP_PM4_INDIRECT_BUFFER, 0x6000, 0, 1u << 23 | 8);
+	announce();
+	assert_null(fake_work());
+	assert_int_equal(fake->faults[0], 0x6000);
+}
+
+static void copies_and_atomics_of_the_command_processor(void **state)
+{
+	u64 *place = place_new();
+	u8 *from = fake_take(64, 64), *to = fake_take(64, 64);
+
+	(void)state;
+	memset(from, 0x31, 64);
+	memset(to, 0, 64);
+	place[0] = 10, place[1] = 20;
+	PUT(GP_PM4_DMA_DATA, 0, LO(from), HI(from), LO(to), HI(to), 32);
+	PUT(GP_PM4_DMA_DATA, GP_PM4_DMA_VALUE << 29, 0x01010101, 0, LO(to + 32), HI(to + 32), 16);
+	PUT(GP_PM4_ATOMIC_MEM, GP_PM4_ATOMIC_SUB, LO(place), HI(place), 3, 0, 0, 0, 0);
+	PUT(GP_PM4_ATOMIC_MEM, GP_PM4_ATOMIC_COMPARE_SWAP, LO(place + 1), HI(place + 1), 21, 0, 20,
+	    0, 0);
+	PUT(GP_PM4_ATOMIC_MEM, GP_PM4_ATOMIC_SWAP | GP_PM4_ATOMIC_64, LO(place + 2), HI(place + 2),
+	    22, 0, 0, 0, 0);
+	PUT(GP_PM4_COPY_DATA, GP_PM4_COPY_IMMEDIATE | MEMORY | GP_PM4_COPY_WIDE, 1, 2,
+	    LO(place + 3), HI(place + 3));
+	PUT(GP_PM4_COPY_DATA, GP_PM4_COPY_CLOCK | MEMORY | GP_PM4_COPY_WIDE, 0, 0, LO(place + 4),
+	    HI(place + 4));
+	announce();
+	fake_run(fake_work());
+	assert_memory_equal(to, from, 32);
+	assert_int_equal(to[47], 1);
+	assert_int_equal(to[48], 0);
+	assert_int_equal(place[0], 7);
+	assert_int_equal(place[1], 21);
+	assert_int_equal(place[2], 22);
+	assert_true(place[3] == (2ull << 32 | 1));
+	assert_int_equal(place[4], FAKE_END / GP_GPU_CLOCK_NS);
+	PUT(GP_PM4_ATOMIC_MEM, 0x3f & ~GP_PM4_ATOMIC_64, LO(place), HI(place), 0, 0, 0, 0, 0);
+	announce();
+	fake_run(fake_work());
+	assert_int_equal(fake->said, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pm4_setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(packets_without_waves_take_effect_in_order_at_completion),
+		TEST(the_ring_wraps_and_its_read_pointer_with_it),
+		TEST(a_wait_holds_what_is_behind_it),
+		TEST(a_dispatch_in_an_indirect_buffer_takes_its_time),
+		TEST(what_is_not_known_or_not_there_stops_the_queue),
+		TEST(wild_addresses_are_faults),
+		TEST(a_buffer_that_is_not_there_is_a_fault),
+		TEST(copies_and_atomics_of_the_command_processor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
