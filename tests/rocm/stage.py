@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The chroot as the suites see it: our build, test programs that were compiled in it, and commands with a time limit."""
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+CHROOT = SOURCE / "tests" / "rocm" / "chroot"
+PROGRAMS = SOURCE / "tests" / "vgpu" / "programs"
+VERSIONS = ("6.4", "7.2")
+CACHE = os.environ.get("GP_ROCM_CACHE", "/var/cache/gpreempt")
+EXAMPLES = ("gemm_mini", "case_a_cnn", "case_b_transformer", "offline_trainer", "online_server")
+SKIPPED = 77  # exit status of a program that does not apply
+COMPILE_LIMIT = 600
+OUTPUT_LIMIT = 1 << 20
+
+
+def is_ready(version):
+    """Whether its chroot is complete."""
+    return subprocess.run([str(CHROOT), "ready", version], check=False).returncode == 0
+
+
+class Stage:
+    """One version of ROCm. `build` is seen as /gp, with programs and examples of this ROCm, and the source as /src."""
+
+    def __init__(self, version, build):
+        self.version, self.build = version, build
+        self.out = build / "rocm" / version
+        for name in ("programs", "examples", "logs"):
+            (self.out / name).mkdir(parents=True, exist_ok=True)
+
+    def command(self, command, env=(), binds=()):
+        """The words that run `command` in the chroot. binds: directories and the paths where it sees them."""
+        binds = [*binds, (SOURCE, "/src"), (self.build, "/gp"), (self.out, "/out"), (self.out / "programs", "/gp/tests/vgpu/programs"),
+                 (self.out / "examples", "/gp/examples")]
+        words = [str(CHROOT), "enter", self.version]
+        for directory, path in binds:
+            words += ["--bind", str(directory), path]
+        return [*words, "--", "env", "GP_BIN=/gp/bin", "GP_FIXTURES=/src/tests/fixtures", "PYTHONDONTWRITEBYTECODE=1", *env, *command]
+
+    def vgpu(self, personality, command, options=(), env=()):
+        return self.command(["/gp/bin/gpreempt", "vgpu", "--personality", personality, *options, "--", *command], env)
+
+    def run(self, name, words, limit):
+        """Exit status (None: it did not end in time) and output, which also goes to a log."""
+        try:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=limit, check=False)
+            status, output = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as late:
+            status, output = None, late.stdout or b""
+        text = output[-OUTPUT_LIMIT:].decode(errors="replace")
+        log = self.out / "logs" / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}.log"
+        log.write_text(f"$ {shlex.join(words)}\n{text}\nstatus: {status}\n")
+        return status, text
+
+    def programs(self):
+        """The test programs of the repository, but for those that are not made to run alone."""
+        return sorted(path.stem for path in PROGRAMS.glob("h*_*.c")
+                      if path.stem not in ("hsa_storm", "hsa_rate", "hip_idle", "hip_logged"))
+
+    def compile(self):
+        """Compiles test programs and examples with the HIP and the ROCr of the chroot. Returns (name, error) for each."""
+        sources = {f"programs/{path.stem}": [f"/src/tests/vgpu/programs/{path.name}"]
+                   for path in sorted(PROGRAMS.glob("*.c"))}
+        common = [f"/src/examples/{name}.c" for name in ("example", "networks", "spin")]
+        sources.update({f"examples/{name}": [f"/src/examples/{name}.c", *common] for name in EXAMPLES})
+        script = ["cd /out"]
+        for name, files in sources.items():
+            script.append(f"gcc -std=gnu17 -O1 -w -D_GNU_SOURCE -D__HIP_PLATFORM_AMD__ -I/src/src -o {name}.new {' '.join(files)} "
+                          f"-lamdhip64 -lhiprtc -lhsa-runtime64 -pthread -lm -ldl > {name}.errors 2>&1 && mv {name}.new {name} "
+                          f"&& rm {name}.errors || rm -f {name}")
+        self.run("compile", self.command(["sh", "-c", "\n".join(script)]), COMPILE_LIMIT)
+        return [(name, self.first_error(name)) for name in sources]
+
+    def first_error(self, name):
+        errors = self.out / f"{name}.errors"
+        if not errors.exists():
+            return None if (self.out / name).exists() else "not compiled"
+        lines = [line for line in errors.read_text(errors="replace").splitlines() if "error" in line]
+        return (lines or ["not compiled"])[0][:200]
+
+
+class View:
+    """A stage for one suite: also knows why a test is not to be run."""
+
+    def __init__(self, stage, omitted):
+        self.stage, self.omitted = stage, omitted
+
+    def __getattr__(self, name):
+        return getattr(self.stage, name)

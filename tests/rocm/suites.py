@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""What runs on the virtual GPU with a newer ROCm. A suite is a generator of (test, result, reason).
+
+Results: pass, fail, skip, crash, hang (the time limit), late (the run was out of time), absent (nothing to run).
+"""
+import re
+import time
+
+import gtest
+from stage import EXAMPLES, SKIPPED
+
+ROCRTST = "/opt/libhsa-runtime64-tests/usr/libexec/rocm/libhsa-runtime64-tests"
+TESTS = "/usr/libexec/rocm"
+# RCCL refuses to start with firmware as old as that of the model unless the second is set.
+RCCL_ENV = ("NCCL_SOCKET_IFNAME=lo", "HSA_NO_SCRATCH_RECLAIM=1")
+
+
+def judge(status, text, pattern=None):
+    """One program by its exit status and, if given, by what it must have printed."""
+    if status is None:
+        return "hang", "no end"
+    if status == SKIPPED:
+        return "skip", last_line(text)
+    if status > 128:
+        return "crash", f"status {status}: {last_line(text)}"
+    if status:
+        return "fail", f"status {status}: {last_line(text)}"
+    if pattern and not re.search(pattern, text, re.MULTILINE | re.DOTALL):
+        return "fail", f"no '{pattern}' in its output"
+    return "pass", ""
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("gpreempt vgpu: ")]
+    return (lines or [""])[-1][:160]
+
+
+def tools(stage, personality, short):
+    """The programs that describe a machine."""
+    gfx = "gfx942" if personality == "native" else "gfx90a"
+    runs = [("rocminfo", [], ["rocminfo"], rf"Name: +{gfx}\b"),
+            ("rocminfo-2", ["--count", "2"], ["rocminfo"], rf"(Name: +{gfx}\b.*){{2}}"),
+            ("rocm_agent_enumerator", [], ["rocm_agent_enumerator"], rf"^{gfx}$"),
+            ("rocm-smi", [], ["rocm-smi"], r"^0 ")]
+    if not short:
+        runs += [("rocminfo-8", ["--count", "8"], ["rocminfo"], rf"(Name: +{gfx}\b.*){{8}}"),
+                 ("rocminfo-mi300x", ["--gpu", "mi300x"], ["rocminfo"], r"Compute Unit: +304\b"),
+                 ("rocminfo-mi210", ["--gpu", "mi210"], ["rocminfo"], r"Compute Unit: +104\b"),
+                 ("rocm-smi-8", ["--count", "8"], ["rocm-smi", "--showid"], r"GPU\[7\]"),
+                 ("rocm-smi-meminfo", [], ["rocm-smi", "--showmeminfo", "vram"], r"VRAM Total Memory \(B\): [1-9]"),
+                 ("amd-smi-list", [], ["amd-smi", "list"], r"GPU: 0"),
+                 ("amd-smi-static", [], ["amd-smi", "static", "--asic"], r"GPU: 0"),
+                 ("clinfo", [], ["clinfo", "-l"], rf"{gfx}"),
+                 ("hipconfig", [], ["hipconfig", "--version"], rf"^{stage.version}\.")]
+    for name, options, command, pattern in runs:
+        status, text = stage.run(f"tools-{personality}-{name}", stage.vgpu(personality, command, options), 60)
+        yield name, *judge(status, text, pattern)
+
+
+def programs(stage, personality, short):
+    """The test programs of the repository on two GPUs, with and without DMA engines."""
+    ways = {"": (), "-no-sdma": ("HSA_ENABLE_SDMA=0",)}
+    if short:
+        ways = {"": ()}
+    for name in stage.programs():
+        error = stage.first_error(f"programs/{name}")
+        if error:
+            yield name, "fail", error
+            continue
+        for way, env in ways.items():
+            words = stage.vgpu(personality, [f"/gp/tests/vgpu/programs/{name}"], ["--count", "2"], env)
+            yield name + way, *judge(*stage.run(f"programs-{personality}-{name}{way}", words, 180))
+
+
+def examples(stage, personality, short):
+    """The examples, two of them together with gpreempt run."""
+    for name in EXAMPLES[:1] if short else EXAMPLES:
+        error = stage.first_error(f"examples/{name}")
+        if error:
+            yield name, "fail", error
+            continue
+        words = stage.vgpu(personality, [f"/gp/examples/{name}", "--seconds", "1"])
+        yield name, *judge(*stage.run(f"examples-{personality}-{name}", words, 120))
+        if name == "gemm_mini":
+            words = stage.vgpu(personality, ["/gp/bin/gpreempt", "run", "--", f"/gp/examples/{name}", "--seconds", "1"])
+            yield f"{name}-agent", *judge(*stage.run(f"examples-{personality}-{name}-agent", words, 120))
+
+
+def benchmarks(stage, personality, short):
+    """Programs of others that do real work, for a moment: rocBLAS, a program of hipcc, llama.cpp."""
+    if short:
+        return
+    bench = f"{TESTS}/librocblas{'4' if stage.version == '6.4' else '5'}-bench/rocblas-bench"
+    words = stage.vgpu(personality, [bench, "-f", "gemm", "-r", "f32_r", "-m", "256", "-n", "256", "-k", "256"])
+    yield "rocblas-bench", *judge(*stage.run(f"benchmarks-{personality}-rocblas", words, 240), r"^N,N,")
+    compile_and_run = ("hipcc --offload-arch=gfx90a,gfx942 -o /tmp/a /src/tests/rocm/compiled.hip && exec /gp/bin/gpreempt vgpu "
+                       f"--personality {personality} -- /tmp/a")
+    yield "hipcc", *judge(*stage.run(f"benchmarks-{personality}-hipcc", stage.command(["sh", "-c", compile_and_run]), 240), r"^ok$")
+    if stage.version == "6.4":
+        script = ("python3 /src/tests/rocm/tiny_model.py /tmp/tiny.gguf && exec /gp/bin/gpreempt vgpu "
+                  f"--personality {personality} -- llama-bench -m /tmp/tiny.gguf -ngl 99 -p 16 -n 4 -r 1")
+        yield "llama-bench", *judge(*stage.run(f"benchmarks-{personality}-llama", stage.command(["sh", "-c", script]), 240), r"ROCm")
+
+
+def listed(stage, personality, name, command, options=(), env=()):
+    status, text = stage.run(f"{name}-{personality}-list", stage.vgpu(personality, [*command, "--gtest_list_tests"], options, env), 120)
+    names = gtest.parse_list(text)
+    return names, ("" if names else f"status {status}: {last_line(text)}")
+
+
+def gtests(stage, personality, name, command, **how):
+    """A GoogleTest program. how: options, env, select(name), prefix (of names in `expected`), limit, seconds, alone."""
+    options, env = how.get("options", ()), how.get("env", ())
+    names, problem = listed(stage, personality, name, command, options, env)
+    if not names:
+        yield (name, "pass", "") if problem.startswith("status 0") else (name, "crash", problem)  # one without GoogleTest
+        return
+    names = [test for test in names if how.get("select", lambda test: True)(test)]
+    omitted = {test: stage.omitted(how.get("prefix", "") + test) for test in names}
+    yield from ((test, "skip", reason) for test, reason in omitted.items() if reason)
+    names = [test for test in names if not omitted[test]]
+
+    def words(part):
+        return stage.vgpu(personality, [*command, "--gtest_also_run_disabled_tests", f"--gtest_filter={':'.join(part)}"], options, env)
+
+    with open(stage.out / "logs" / f"{name}-{personality}.log", "wb") as log:
+        yield from gtest.run(names, words, log, how.get("limit", 60), time.monotonic() + how.get("seconds", 600), how.get("alone", False))
+
+
+def rocrtst(stage, personality, short):
+    """AMD's tests of ROCr. Its kernels lie in a directory for each GPU."""
+    if stage.version == "6.4":
+        yield "rocrtst", "absent", "Debian packages it from 7.2 on"
+        return
+    directory = f"{ROCRTST}/{'gfx942' if personality == 'native' else 'gfx90a'}"
+    command = ["env", "-C", directory, "LD_LIBRARY_PATH=/opt/lib", "./rocrtst64"]
+    wanted = re.compile(r"Queue_Validation|Concurrent_Init|Memory_Available|AQL_Dispatch_Time_Single")
+    yield from gtests(stage, personality, "rocrtst", command, alone=True, limit=60, seconds=900,
+                      select=lambda test: not short or wanted.search(test))
+
+
+def rocblas(stage, personality, short):
+    """One quick test of each function."""
+    if short:
+        return
+    package = "librocblas4-tests" if stage.version == "6.4" else "librocblas5-tests"
+    sample = ["python3", "/src/tests/rocm/rocblas_sample.py", f"/usr/share/{package}/data/rocblas_gtest.data", "/out/rocblas.data"]
+    if not (stage.out / "rocblas.data").exists():
+        stage.run("rocblas-sample", stage.command(sample), 300)
+    yield from gtests(stage, personality, "rocblas", [f"{TESTS}/{package}/rocblas-test", "--data", "/out/rocblas.data"],
+                      env=("GTEST_LISTENER=PASS_LINE_IN_LOG",), limit=60, seconds=300)
+
+
+def rocprim(stage, personality, short):
+    """Of each program the first test of every suite; the others differ in the type of an element."""
+    directory = f"{TESTS}/librocprim-tests"
+    status, text = stage.run(f"rocprim-{personality}-programs", stage.command(["ls", directory]), 60)
+    programs_of_it = [name for name in text.split() if name.startswith("test_")]
+    if status or not programs_of_it:
+        yield "rocprim", "crash", f"status {status}: {last_line(text)}"
+        return
+    end = time.monotonic() + 600
+    for program in programs_of_it[:3] if short else programs_of_it:
+        seen = set()
+
+        def first(test, seen=seen):
+            suite = test.split(".")[0].split("/")[0]
+            return suite not in seen and not seen.add(suite)
+
+        for test, result, reason in gtests(stage, personality, f"rocprim-{program}", [f"{directory}/{program}"], select=first,
+                                           env=(f"LD_LIBRARY_PATH={directory}",),
+                                           prefix=f"{program}:", limit=30, seconds=end - time.monotonic()):
+            yield f"{program}:{test}", result, reason
+
+
+def collectives(stage, personality, count):
+    """A program that calls each collective once."""
+    names = ("AllReduce", "Reduce", "Broadcast", "AllGather", "Gather", "ReduceScatter", "Scatter", "AllToAll", "SendRecv")
+    script = ("gcc -w -o /tmp/collectives /src/tests/rocm/collectives.c -lamdhip64 -lrccl && "
+              f"exec /gp/bin/gpreempt vgpu --count {count} --personality {personality} -- /tmp/collectives")
+    status, text = stage.run(f"rccl-{personality}-{count}-collectives", stage.command(["sh", "-c", script], RCCL_ENV), 300)
+    for name in names:
+        returned = re.search(rf"^returned {name}$", text, re.MULTILINE)
+        yield f"{count}:returns.{name}", *(("pass", "") if returned else ("hang", "no end") if status is None else ("fail", last_line(text)))
+
+
+def rccl(stage, personality, short):
+    """Every collective must return over two and eight GPUs; RCCL's own tests also check what was computed."""
+    if stage.version == "6.4":
+        yield "rccl", "absent", "Debian has RCCL 5.4.3 for HIP 5 beside it"
+        return
+    command = [f"{TESTS}/librccl1-tests/rccl-UnitTests"]
+    for count in (2,) if short else (2, 8):
+        yield from collectives(stage, personality, count)
+        env = (*RCCL_ENV, f"UT_MIN_GPUS={count}", f"UT_MAX_GPUS={count}", "UT_POW2_GPUS=1", "UT_PROCESS_MASK=1",
+               "UT_DATATYPES=ncclFloat32", "UT_REDOPS=Sum")
+        for test, result, reason in gtests(stage, personality, f"rccl-{count}", command, options=("--count", str(count)), env=env,
+                                           prefix=f"{count}:", limit=90, seconds=240, select=lambda test: not short or "AllReduce" in test):
+            yield f"{count}:{test}", result, reason
+
+
+def project(stage, personality, short):
+    """This project's own tests of preemption, with the programs and the runtime of the chroot."""
+    files = ["tests/rocm/test_logs.py", "tests/rocm/test_preemption.py"]
+    if personality == "compat":  # these start such machines themselves
+        files.append("tests/vgpu/test_storm.py")
+        if not short:
+            files += ["tests/holder/test_field.py", "tests/agent/test_agent_storm.py", "tests/agent/test_loading.py",
+                      "tests/daemon/test_gpreemptd.py", "tests/daemon/test_share.py"]
+    for file in files:
+        words = stage.command(["python3", "/src/tests/run_tap.py", f"/src/{file}"],
+                              (f"GP_PERSONALITY={personality}", f"GP_ROCM={stage.version}"))
+        status, text = stage.run(f"project-{personality}-{file.replace('/', '-')}", words, 400)
+        found = re.findall(r"^(ok|not ok) \d+ - (\S+)(.*)$", text, re.MULTILINE)
+        for word, name, note in found:
+            yield name, ("skip" if "# SKIP" in note else "pass" if word == "ok" else "fail"), note.replace("# SKIP", "").strip()
+        planned = re.search(r"^1\.\.(\d+)", text, re.MULTILINE)
+        if not planned or len(found) < int(planned[1]):
+            yield file, "hang" if status is None else "crash", f"{len(found)} tests ended, status {status}: {last_line(text)}"
+
+
+def kfdtest(stage, personality, short, program=None):
+    """AMD's tests of the driver, if the caller has built them."""
+    if not program:
+        yield "kfdtest", "absent", "KFDTEST=PROGRAM names one"
+        return
+    target = stage.out / "kfdtest"
+    target.unlink(missing_ok=True)
+    target.write_bytes(open(program, "rb").read())
+    target.chmod(0o755)
+    yield from gtests(stage, personality, "kfdtest", ["/out/kfdtest"], alone=True, limit=45, seconds=600,
+                      select=lambda test: not short or re.match(r"KFD(Topology|OpenClose)", test))
+
+
+SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
+          "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "rccl": rccl, "kfdtest": kfdtest}
