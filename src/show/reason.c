@@ -30,10 +30,10 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 				w->job, w->r->job_priority, w->other, w->r->other_priority,
 				w->cost.text);
 	case GP_SCHED_WHY_AHEAD:
-		return snprintf(
-			out, size,
-			_("%s is suspended: it has used more than its share, and %s has used less"),
-			w->job, w->other);
+		return snprintf(out, size,
+				_("%s is suspended: it has used more than its share, and %s less "
+				  "than its share"),
+				w->job, w->other);
 	case GP_SCHED_WHY_TURN_OVER:
 		return snprintf(out, size,
 				_("%s is suspended after %s: its turn is over, and %s is next"),
@@ -42,7 +42,13 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 		return snprintf(out, size, _("%s is suspended on request, for up to %s"), w->job,
 				w->limit.text);
 	case GP_SCHED_WHY_JOINED:
-		return snprintf(out, size, _("%s is suspended; its new queue is suspended as well"),
+		return snprintf(out, size,
+				_("%s is already suspended, so its new queue is suspended as well"),
+				w->job);
+	case GP_SCHED_WHY_PARKED:
+		return snprintf(out, size,
+				_("%s is suspended while it has no work: the GPU runs fewer "
+				  "processes at once than there are"),
 				w->job);
 	default:
 		if (w->r->saves_ns == GP_SCHED_UNKNOWN)
@@ -51,11 +57,12 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 					  "waited %s; estimated cost %s"),
 					w->job, w->r->job_priority, w->other, w->r->other_priority,
 					w->waited.text, w->cost.text);
-		return snprintf(out, size,
-				_("%s (priority %u) makes room for %s (priority %u), which waited "
-				  "%s; estimated cost %s, waiting would take about %s more"),
-				w->job, w->r->job_priority, w->other, w->r->other_priority,
-				w->waited.text, w->cost.text, w->saves.text);
+		return snprintf(
+			out, size,
+			_("%s (priority %u) makes room for %s (priority %u), which waited %s; "
+			  "estimated cost %s, without preemption it would wait about %s more"),
+			w->job, w->r->job_priority, w->other, w->r->other_priority, w->waited.text,
+			w->cost.text, w->saves.text);
 	}
 }
 
@@ -77,7 +84,7 @@ static int say_resume(const struct words *w, char *out, size_t size)
 		return snprintf(out, size, _("%s is released after %s: it has no work left"),
 				w->job, w->waited.text);
 	case GP_SCHED_WHY_UNPINNED:
-		return snprintf(out, size, _("%s is released after %s, on request"), w->job,
+		return snprintf(out, size, _("%s is released on request after %s"), w->job,
 				w->waited.text);
 	case GP_SCHED_WHY_POLICY:
 		return snprintf(out, size, _("%s resumes after %s: the policy changed"), w->job,
@@ -142,9 +149,10 @@ static int say_note(const struct words *w, char *out, size_t size)
 	case GP_SCHED_WHY_TIMEOUT:
 		return snprintf(out, size, _("an operation on %s timed out"), w->job);
 	case GP_SCHED_WHY_LEASE_LOST:
-		return snprintf(out, size,
-				_("%s is running again: the lease of its suspension expired"),
-				w->job);
+		return snprintf(
+			out, size,
+			_("%s is running again: its suspension was released or its lease expired"),
+			w->job);
 	case GP_SCHED_WHY_REFUSED:
 	case GP_SCHED_WHY_OVERRUN:
 	case GP_SCHED_WHY_MISSED:
@@ -162,10 +170,10 @@ static int say_note(const struct words *w, char *out, size_t size)
 				w->job, w->limit.text, w->ran.text);
 	case GP_SCHED_WHY_ABSENT:
 		return snprintf(out, size,
-				_("%s is stopped: it is not scheduled until it runs again"),
+				_("%s is stopped and will not be scheduled until it continues"),
 				w->job);
 	case GP_SCHED_WHY_PRESENT:
-		return snprintf(out, size, _("%s is scheduled again: it was stopped for %s"),
+		return snprintf(out, size, _("%s is scheduled again after being stopped for %s"),
 				w->job, w->waited.text);
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
@@ -202,7 +210,7 @@ int gp_show_reason(const struct gp_sched_reason *reason, const char *job, const 
 		w.job = own;
 	if (!other)
 		w.other = others;
-	if (reason->why <= GP_SCHED_WHY_JOINED)
+	if (reason->why <= GP_SCHED_WHY_PARKED)
 		return say_suspend(&w, out, size);
 	if (reason->why <= GP_SCHED_WHY_RECOVER)
 		return say_resume(&w, out, size);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """gpreempt analyze as a person runs it."""
+import gzip
 import json
 import os
 import socket
@@ -154,13 +155,31 @@ class Analyze(unittest.TestCase):
     def test_what_cannot_be_read_is_told_apart(self):
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "file")
-            for content, message in ((b"", "is empty"), (b"\x1f\x8b\x08" + b"x" * 40, "is compressed (gzip)"),
+            for content, message in ((b"", "is empty"), (b"\xfd7zXZ\0" + b"x" * 40, "is compressed (xz)"),
+                                     (b"\x1f\x8b\x08" + b"x" * 40, "truncated or damaged"),
                                      (b"\0" * 100, "unknown format (expected an AMD log")):
                 with open(path, "wb") as out:
                     out.write(content)
                 done = gpreempt("analyze", path)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn(message, done.stderr)
+
+    def test_compressed_files_are_read_like_plain_ones(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "cnn.log.gz")
+            with open(CNN, "rb") as source, gzip.open(path, "wb") as out:
+                out.write(source.read())
+            plain, packed = gpreempt_json("analyze", "--json", CNN), gpreempt_json("analyze", "--json", path)
+            self.assertEqual(plain["files"]["rows"][0]["events"], packed["files"]["rows"][0]["events"])
+            self.assertEqual(plain["use"]["answers"][0]["answer"], packed["use"]["answers"][0]["answer"])
+            inside = gpreempt("analyze", "--json", place)
+            self.assertEqual((inside.returncode, inside.stderr), (0, ""))
+            with open(path, "r+b") as out:
+                out.truncate(os.path.getsize(path) // 2)
+            cut = gpreempt("analyze", "--json", path)
+            self.assertEqual(cut.returncode, 0)
+            self.assertIn("truncated or damaged", cut.stderr)
+            self.assertGreater(json.loads(cut.stdout)["files"]["rows"][0]["events"], 0)
 
     def test_an_aborts_dump_is_a_log(self):
         with open(fixture("amdlog", "crash_dump.log")) as source:

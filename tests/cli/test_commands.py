@@ -18,7 +18,7 @@ def commands():
 
 def options(command):
     words = gpreempt(command, "--help").stdout.split()
-    return sorted({w.rstrip(",.;:)") for w in words if w.startswith("--") and w != "--"})
+    return sorted({w.rstrip(",.;:)'") for w in words if w.startswith("--") and w != "--"})
 
 
 class EveryCommand(unittest.TestCase):

@@ -64,8 +64,8 @@ class Compare(unittest.TestCase):
             queues = gpreempt_json("find", "--json", "--all", "--no-live", low)[0]["queues"]
             self.assertEqual([(queue["dispatches"], queue["barriers"]) for queue in queues], [(None, None)] * 2)
             text = gpreempt("analyze", low).stdout
-            self.assertRegex(text, "level3.log: kernels +not in this data")
-            self.assertIn("Packets are logged with AMD_LOG_LEVEL=4", text)
+            self.assertRegex(text, "level3.log: kernels submitted +not in this data")
+            self.assertIn("Packets are logged only at AMD_LOG_LEVEL=4", text)
         self.assertNotIn("Packets are logged", gpreempt("analyze", CNN).stdout)
 
     def test_counts_are_those_of_the_logs(self):

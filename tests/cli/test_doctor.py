@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """gpreempt doctor as a person runs it: everywhere, and on a copied /sys and /proc."""
+import json
 import os
 import shutil
 import tempfile
 import unittest
 
-from gp import fixture, gpreempt, gpreempt_json
+from gp import GPREEMPT, fixture, gpreempt, gpreempt_json
 
 ROOT = fixture("root")
 MECHANISMS = ["kfd-agent", "kfd-cumask", "kfd-debug", "kfd-module", "kfd-patched", "nv-timeslice",
@@ -25,6 +26,13 @@ class Doctor(unittest.TestCase):
         result = gpreempt_json("doctor", "--json")
         self.assertEqual(result["kernel"]["release"], os.uname().release)
         self.assertEqual([m["name"] for m in result["mechanisms"]], MECHANISMS)
+
+    def test_names_the_driver_of_the_virtual_machine_that_it_runs_in(self):
+        with tempfile.TemporaryDirectory() as place:
+            for era, version in (("6.1", "1.11"), ("6.5", "1.13"), ("6.12", "1.17")):
+                done = gpreempt("vgpu", "--era", era, "--", GPREEMPT, "doctor", "--json", env={"XDG_RUNTIME_DIR": place})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["kfd"], {"version": version, "source": "probed"})
 
     def test_runs_on_nothing_at_all(self):
         with tempfile.TemporaryDirectory() as empty:
@@ -63,8 +71,7 @@ class Doctor(unittest.TestCase):
             self.assertEqual(reason("kfd-debug")[0], "can")
             write("proc/sys/kernel/osrelease", "6.1.0-54-amd64\n")
             self.assertEqual(reason("kfd-debug"), (
-                "cannot", "kernel 6.1.0-54-amd64 has KFD 1.11; the debug trap needs 1.13 "
-                          "(Linux 6.5)"))
+                "cannot", "KFD 1.11 is too old: the debug trap needs 1.13 (Linux 6.5)"))
             write("proc/sys/kernel/osrelease", "6.12.57-gp\n")
             shutil.rmtree(os.path.join(root, "opt"))
             self.assertEqual(reason("kfd-debug"), (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpreempt hqd, mqd and runlist as a person runs them: files, pipes, copied trees, bad input."""
 import fcntl
+import gzip
 import json
 import os
 import pty
@@ -88,7 +89,7 @@ class Files(unittest.TestCase):
         self.assertEqual(len(gpreempt_json("mqd", "-f", MQDS, "--json", "--gpu", "5f21")
                              ["descriptors"]), 4)
         done = gpreempt("hqd", "-f", HQDS, "--mqds", MQDS, "--pid", "9")
-        self.fails(done, "no queue belongs to process 9")
+        self.fails(done, "process 9 has no queue in this list")
         self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "GPU 1 not found")
         self.fails(gpreempt("hqd", "-f", HQDS, "--pid", "502"), "--mqds")
         self.fails(gpreempt("runlist", "-f", RLS, "--pid", "502"), "--mqds")
@@ -108,9 +109,11 @@ class Files(unittest.TestCase):
         self.assertEqual(gpreempt("runlist", "-f", RLS, "--raw").stdout, content(RLS))
 
     def test_live_tree_with_a_gpu_whose_registers_are_not_known(self):
-        result = gpreempt_json("hqd", "--root", GFX11, "--json")
+        result = gpreempt_json("hqd", "--root", GFX11, "--json", "--gfx", "gfx1300")
         self.assertEqual([(s["pid"], s["active"], s["ring"]) for s in result["slots"]],
-                         [(701, None, None), (None, None, None)])
+                         [(701, None, None), (None, None, None), (None, None, None)])
+        result = gpreempt_json("hqd", "--root", GFX11, "--json")
+        self.assertEqual([(s["pid"], s["active"]) for s in result["slots"] if s["active"]], [(701, True), (701, True)])
         done = gpreempt("runlist", "--root", GFX11)
         self.assertEqual((done.returncode, done.stdout), (0, "GPU b100: no active runlist\n"))
 
@@ -131,7 +134,7 @@ class Files(unittest.TestCase):
     def test_bad_files_are_refused_with_their_line(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "input")
-            for data, message in ((b"\x1f\x8b\x08abc", "compressed"), (b"\0\1\2", "binary"),
+            for data, message in ((b"\xfd7zXZ\0abc", "compressed"), (b"\0\1\2", "binary"),
                                   (b"hello\n", "not a copy"),
                                   (b"\xff\xfe\xfd\n", "not a copy"),
                                   (b"x" * 100000000, "not a copy")):
@@ -139,8 +142,16 @@ class Files(unittest.TestCase):
                     file.write(data)
                 for command in COMMANDS:
                     done = gpreempt(command, "-f", path)
-                    self.fails(done, path + ":1:", message)
+                    self.fails(done, path + (" is " if message == "compressed" else ":1:"), message)
                     self.assertLess(len(done.stderr), 400)
+
+    def test_a_compressed_copy_is_read_like_a_plain_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for command, plain in COMMANDS.items():
+                path = os.path.join(folder, command + ".gz")
+                with open(plain, "rb") as source, gzip.open(path, "wb") as out:
+                    out.write(source.read())
+                self.assertEqual(gpreempt(command, "-f", path).stdout, gpreempt(command, "-f", plain).stdout)
 
     def test_an_empty_copy_lists_nothing_and_says_why(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -236,7 +247,7 @@ class Files(unittest.TestCase):
                 self.skipTest("other users cannot run the program from this directory")
             finally:
                 os.chmod(debug, 0o755)
-            self.fails(done, "needs root")
+            self.fails(done, "requires root")
 
     def test_output_that_cannot_be_written_is_an_error_with_its_reason(self):
         for command, path in COMMANDS.items():

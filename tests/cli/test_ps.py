@@ -53,7 +53,7 @@ class Ps(unittest.TestCase):
             done = gpreempt("ps", "--root", empty)
             self.assertEqual(done.returncode, 0)
             self.assertEqual(len(done.stdout.splitlines()), 1)
-            self.assertIn("note: no KFD on this machine", done.stderr)
+            self.assertIn("note: no GPU driver found: neither /sys/class/kfd/kfd (amdgpu) nor /proc/driver/nvidia (NVIDIA) exists", done.stderr)
             result = gpreempt_json("ps", "--json", "--root", empty)
             self.assertEqual(result, {"kfd": False, "nvidia": False, "processes": []})
 

@@ -99,7 +99,13 @@ class Suspend(Commands):
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, rf"^process {self.pid}: 3 queues suspended\n"
-                                      rf"process {self.pid}: 3 queues run again after [0-9.]+ s\n$")
+                                      rf"process {self.pid}: 3 queues resumed after [0-9.]+ s\n$")
+
+    def test_swapping_needs_a_driver_that_can(self):
+        done = self.command("suspend", self.pid, "--swap", "--for", "20ms")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "--swap needs an NVIDIA GPU: the driver of process [0-9]+ has no call that moves "
+                                      "its GPU memory")
 
     def test_one_that_ends_says_who_else_holds(self):
         other, _ = self.keep(self.pid)
@@ -124,7 +130,7 @@ class Suspend(Commands):
             self.assertIn("GPREEMPT_VGPU=/tmp/machine gpreempt vgpu -- gpreempt " + " ".join(command), done.stderr)
         done = self.command("suspend", pid, GPREEMPT_VGPU="/tmp/machine")
         self.assertEqual(done.returncode, 1, done)
-        self.assertIn("this mechanism is not built into the holder", done.stderr)
+        self.assertIn("the holder was built without this mechanism", done.stderr)
 
     def test_one_with_an_agent_is_stopped_wherever_it_runs(self):
         pid = self.on_a_virtual_gpu()
@@ -148,11 +154,13 @@ class Suspend(Commands):
     def test_named_queues_only(self):
         keeper, first = self.keep(self.pid, "0", "2")
         self.assertEqual(first["queues"], 2)
+        for named in ((), ("0",)):
+            self.assertIn(f"process {self.pid}: partly suspended for ", self.command("status", self.pid, *named).stdout)
         keeper.send_signal(signal.SIGINT)
         self.assertEqual(self.events(keeper)[1], 0)
         done = self.command("suspend", self.pid, "5000", "--for", "20ms")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("one of the named queues does not exist", done.stderr)
+        self.assertIn("one of the specified queues does not exist", done.stderr)
 
     def test_a_lost_lease_is_said_and_fails(self):
         done = self.command("suspend", "--group", "lose", "--json", "--lease", "1h")
@@ -165,14 +173,14 @@ class Suspend(Commands):
         for command in (("status",), ("status", "--json"), ("renice", "5"), ("suspend",), ("suspend", "--json")):
             done = self.command(*command, "--group", "nobody")
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
-            self.assertIn("group 'nobody': no process in the group has started yet", done.stderr)
+            self.assertIn("group 'nobody': no process of the group is running, or none has used the GPU yet", done.stderr)
         self.assertIn("--wait", done.stderr)
 
     def test_a_group_that_is_waited_for_is_said_at_once(self):
         keeper = subprocess.Popen([GPREEMPT, "suspend", "--group", "nobody", "--wait", "--lease", "1h"],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env)
         self.keepers.append(keeper)
-        self.assertIn("group 'nobody': no process in the group has started yet; waiting to suspend its processes as they start",
+        self.assertIn("group 'nobody': no process of the group is running, or none has used the GPU yet; waiting to suspend its processes as they start",
                       keeper.stdout.readline())
         self.assertIsNone(keeper.poll())
         keeper.send_signal(signal.SIGINT)
@@ -193,14 +201,14 @@ class Suspend(Commands):
     def test_what_cannot_be_suspended_says_why(self):
         done = self.command("suspend", "--group", "refused")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("this mechanism is not built into the holder", done.stderr)
+        self.assertIn("the holder was built without this mechanism", done.stderr)
 
     def test_the_reason_comes_before_the_command_for_another_virtual_gpu(self):
         pid = self.start("sleep", "infinity", GPREEMPT_VGPU="/somewhere")
         done = self.command("suspend", pid, "5000", "--for", "20ms", "--mechanism", "auto")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         reason, hint = done.stderr.splitlines()
-        self.assertIn("one of the named queues does not exist", reason)
+        self.assertIn("one of the specified queues does not exist", reason)
         self.assertTrue(hint.startswith("gpreempt suspend: note: "), hint)
         self.assertIn(f"process {pid} runs on a virtual GPU", hint)
         command = hint.split("gpreempt vgpu -- gpreempt ")[1].split()
@@ -299,7 +307,7 @@ class Resume(Commands):
         self.assertEqual(owner.stdout.readline(), "held\n")
         done = self.command("resume", self.pid)
         self.assertEqual(done.returncode, 0)
-        self.assertIn(": 1 other process also holds it", done.stderr)
+        self.assertIn(": still held by 1 other process", done.stderr)
         self.assertIsNone(owner.poll())
 
 
@@ -321,7 +329,7 @@ class Status(Commands):
     def test_without_a_holder_nothing_is_suspended_and_none_is_started(self):
         done = self.command("status")
         self.assertEqual((done.returncode, done.stdout), (0, "Nothing is suspended: no holder is running.\n"))
-        self.assertEqual(json.loads(self.command("status", "--json").stdout), {"holder": 0, "holds": []})
+        self.assertEqual(json.loads(self.command("status", "--json").stdout), {"holder": 0, "holds": [], "swapped": []})
         self.assertIsNone(self.holder())
 
     def test_lists_who_holds_what(self):
@@ -348,7 +356,7 @@ class Status(Commands):
         self.assertEqual([queue["kfd_id"] for queue in result["queues"]], [2, 0])
         done = self.command("status", self.pid, "1", "77")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn(f"process {self.pid} has no such queue", done.stderr)
+        self.assertIn(f"process {self.pid} has no queue with KFD id 77", done.stderr)
 
 
 class Language(Commands):
@@ -407,7 +415,8 @@ class Release(Commands):
     def test_without_a_holder_is_no_error(self):
         done = self.command("release", "--all", "--json")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(json.loads(done.stdout), {"released": 0, "holder_killed": False, "nvidia_processes": 0})
+        self.assertEqual(json.loads(done.stdout), {"released": 0, "holder_killed": False, "nvidia_processes": 0,
+                                                   "swapped_in": 0})
 
     def test_ends_a_hung_holder(self):
         keeper, _ = self.keep(self.pid)

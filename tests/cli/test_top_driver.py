@@ -142,7 +142,7 @@ class TopDriver(unittest.TestCase):
             with Tree(text) as tree:
                 done = tree.top()
             self.assertEqual(done.returncode, 1, text)
-            self.assertIn("unknown format of /sys/kernel/debug/kfd/sched", done.stderr)
+            self.assertIn("/sys/kernel/debug/kfd/sched has an unknown format", done.stderr)
         with Tree("x" * (2 << 20)) as tree:
             done = tree.top()
         self.assertEqual(done.returncode, 1)

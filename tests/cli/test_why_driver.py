@@ -60,7 +60,7 @@ class WhyDriver(unittest.TestCase):
             with tree(text) as root:
                 done = gpreempt("why", "--driver", "--root", root, "999")
             self.assertEqual(done.returncode, 0)
-            self.assertIn("The driver has no decisions", done.stdout)
+            self.assertIn("The driver has recorded no decisions", done.stdout)
 
     def test_a_tree_that_is_none_is_bad_usage(self):
         done = gpreempt("why", "--driver", "--root", "/nowhere", "100")

@@ -26,7 +26,7 @@ class Device(unittest.TestCase):
         self.assertIn("/dev/kfd does not exist", self.refused("kfd"))
 
     def test_an_unknown_device_is_refused(self):
-        self.assertIn("invalid DEVICE=gpu (vgpu", self.refused("gpu"))
+        self.assertIn("invalid DEVICE=gpu (use vgpu", self.refused("gpu"))
 
 
 class Demo(unittest.TestCase):
@@ -37,7 +37,7 @@ class Demo(unittest.TestCase):
         build = pathlib.Path(os.environ["GP_BIN"]).parent
         cls.run_result = subprocess.run(
             [ROOT / "scripts" / "demo"], capture_output=True, text=True, timeout=500,
-            env={**os.environ, "GP_DEMO_BUILD": str(build), "GP_DEMO_OUT": str(cls.out), "GP_DEMO_SECONDS": "3",
+            env={**os.environ, "GP_DEMO_BUILD": str(build), "GP_DEMO_OUT": str(cls.out), "GP_DEMO_SECONDS": "3", "GP_DEMO_ROCM": "machine",
                  "LC_ALL": "C"})
 
     @classmethod

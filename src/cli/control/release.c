@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "cli/control/swap.h"
 #include "cli/control/target_command.h"
 #include "inspect/stranded.h"
 #include "show/doc.h"
@@ -35,6 +36,7 @@ struct release {
 	int count; /* suspensions that were ended; -1: not known */
 	int others_error;
 	int started; /* processes whose NVIDIA channels were started */
+	int swapped; /* processes whose GPU memory was brought back */
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -81,20 +83,19 @@ static int kill_holder(struct release *release, int why)
 	if (end.fd >= 0)
 		close(end.fd);
 	if (error)
-		return gp_fail(&release->sink.diag, error,
-			       "the holder (pid %d) does not answer and cannot be killed: %s",
+		return gp_fail(&release->sink.diag, error, "cannot kill the holder (pid %d): %s",
 			       (int)pid, strerror(-error));
 	release->killed = true;
 	release->count = -1;
 	if (why == -EPROTONOSUPPORT || why == -EPROTO)
 		gp_diag(&release->sink.diag, GP_WARNING,
-			"killed the holder (pid %d), which was a different version; everything it "
-			"held runs again",
+			"killed the holder (pid %d) because it is a different version; all "
+			"processes that it had suspended are running again",
 			(int)pid);
 	else
 		gp_diag(&release->sink.diag, GP_WARNING,
-			"the holder (pid %d) did not answer and was killed; everything it held "
-			"runs again",
+			"the holder (pid %d) did not answer and was killed; all processes that it "
+			"had suspended are running again",
 			(int)pid);
 	return 0;
 }
@@ -146,7 +147,7 @@ static int ask(struct release *release)
 			       (int)release->holder.pid);
 	}
 	gp_cli_holder_text(&release->holder, text, sizeof(text));
-	return gp_fail(&release->sink.diag, status, "the holder refused: %s",
+	return gp_fail(&release->sink.diag, status, "the request to the holder failed: %s",
 		       release->holder.socket >= 0 && *text ? text : strerror(-status));
 }
 
@@ -165,8 +166,16 @@ static void show(struct release *release)
 				  (unsigned long)release->count),
 			 release->count);
 		gp_doc_line(doc, "%s", text);
-	} else if (!release->killed) {
+	} else if (!release->killed && !release->swapped) {
 		gp_doc_line(doc, "nothing was suspended");
+	}
+	gp_doc_fact(doc, "swapped_in", NULL, gp_v_count((u64)release->swapped));
+	if (release->swapped) {
+		snprintf(text, sizeof(text),
+			 ngettext("swapped in %d process", "swapped in %d processes",
+				  (unsigned long)release->swapped),
+			 release->swapped);
+		gp_doc_line(doc, "%s", text);
 	}
 	if (release->started) {
 		snprintf(text, sizeof(text),
@@ -207,7 +216,11 @@ static int act(struct release *release)
 			gp_inspect_stranded_release(NULL, release->pid, &release->sink.diag);
 		error = release->started < 0 ? release->started : 0;
 	}
-	if (!error && release->pid && !release->count && !release->started)
+	if (!error && !release->group) {
+		release->swapped = gp_cli_swap_release(release->pid, &release->sink.diag);
+		error = release->swapped < 0 ? release->swapped : 0;
+	}
+	if (!error && release->pid && !release->count && !release->started && !release->swapped)
 		error = gp_cli_target_absent(release->pid, release->words, &release->sink.diag);
 	if (!error)
 		show(release);
@@ -257,11 +270,11 @@ const struct gp_command gp_cli_release = {
 	.arguments = "PID | --group NAME | --all",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Force-release suspensions, even if their owner or the holder hangs"),
-	.description = N_("Resumes a process, or with --all every process, even if another process "
-			  "holds it; that\n"
-			  "process loses its lease and is notified. Needs no daemon. A holder that "
-			  "does not answer\n"
-			  "is killed, which releases everything it held."),
+	.description = N_("Resumes a process, the processes of a group, or with --all every "
+			  "process, even if another\n"
+			  "program holds it; that program loses its lease and is notified. Needs "
+			  "no daemon. A holder\n"
+			  "that does not answer is killed, which releases everything it held."),
 	.options = options,
 	.examples = "  gpreempt release 4711\n"
 		    "  gpreempt release --all\n",

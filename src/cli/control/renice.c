@@ -166,7 +166,7 @@ const struct gp_command gp_cli_renice = {
 	.name = "renice",
 	.arguments = "PRIORITY PID",
 	.completion = GP_COMPLETE_NONE,
-	.summary = N_("Set the logical priority of a process"),
+	.summary = N_("Set the logical priority of a process or group"),
 	.description = N_(
 		"PRIORITY is 0 to 65535; higher wins. offline (500), normal (1000) and online "
 		"(2000) are\n"

@@ -11,13 +11,15 @@
 #include "base/parse.h"
 #include "base/clock.h"
 #include "cli/control/target_command.h"
+#include "proto/swapped.h"
 #include "show/doc.h"
 
 enum {
 	OPTION_JSON = 'j',
 	OPTION_GROUP = 'g',
 	TIMEOUT_MS = 10000,
-	LOOK_MS = 10, /* between two looks at the queues */
+	SWAP_MS = 600000, /* memory is copied */
+	LOOK_MS = 10,     /* between two looks at the queues */
 };
 
 struct resume {
@@ -71,7 +73,7 @@ static int send_to(int pidfd, int value)
 }
 
 /* Pinned first and looked at then, so that the number cannot come to mean another. */
-static int tell(struct resume *resume, pid_t keeper)
+static int tell(struct resume *resume, pid_t keeper, int timeout_ms)
 {
 	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, keeper, 0), .events = POLLIN};
 	int error = 0;
@@ -89,7 +91,7 @@ static int tell(struct resume *resume, pid_t keeper)
 	if (!resume->id_count)
 		error = send_to(end.fd, GP_KEEPER_ALL);
 	/* With everything let go it ends. */
-	if (!error && !resume->id_count && poll(&end, 1, TIMEOUT_MS) == 0)
+	if (!error && !resume->id_count && poll(&end, 1, timeout_ms) == 0)
 		error = -ETIME;
 	close(end.fd);
 	return error == -ESRCH ? 0 : error;
@@ -112,13 +114,28 @@ static int tell_all(struct resume *resume, const struct gp_cli_holds *holds)
 		for (size_t j = 0; j < i && !told; j++)
 			told = holds->items[j].owner_pid == hold->owner_pid &&
 			       is_meant(resume, &holds->items[j]);
-		int error = told ? 0 : tell(resume, hold->owner_pid);
+		int error = told ? 0 : tell(resume, hold->owner_pid, TIMEOUT_MS);
 		if (error)
 			return gp_fail(&resume->sink.diag, error,
-				       "cannot ask process %d to release its hold: %s",
+				       "'gpreempt suspend' (pid %d) did not release its hold: %s",
 				       hold->owner_pid, strerror(-error));
 	}
 	return 0;
+}
+
+/* One whose memory was moved has no hold; its keeper is in the record. */
+static int tell_swapped(struct resume *resume)
+{
+	struct gp_proto_swapped record;
+	int error;
+
+	if (!resume->pid || resume->id_count || gp_proto_swapped_find(resume->pid, &record))
+		return 0;
+	error = tell(resume, (pid_t)record.keeper, SWAP_MS);
+	return error ? gp_fail(&resume->sink.diag, error,
+			       "cannot ask process %d to release its hold: %s", (int)record.keeper,
+			       strerror(-error))
+		     : 0;
 }
 
 static bool still_suspended(const struct resume *resume, const struct gpreempt_queue *queues,
@@ -154,9 +171,10 @@ static int await_queues(struct resume *resume)
 		if (error || !still_suspended(resume, queues, (size_t)count))
 			break;
 		if (gp_monotonic_ns() > deadline)
-			error = gp_fail(&resume->sink.diag, -ETIME,
-					"the queues stay suspended: another process also holds "
-					"them (see 'gpreempt status')");
+			error = gp_fail(
+				&resume->sink.diag, -ETIME,
+				"the queues are still suspended, although every 'gpreempt suspend' "
+				"was asked to release them; see 'gpreempt status'");
 		else
 			poll(NULL, 0, LOOK_MS);
 	}
@@ -186,9 +204,9 @@ static void show(struct resume *resume)
 	(void)gp_cli_answer(doc, resume->json, &resume->sink.diag);
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
-			ngettext("%s: %zu other process also holds it; 'gpreempt release' ends "
+			ngettext("%s: still held by %zu other process; 'gpreempt release' ends "
 				 "every suspension",
-				 "%s: %zu other processes also hold it; 'gpreempt release' ends "
+				 "%s: still held by %zu other processes; 'gpreempt release' ends "
 				 "every suspension",
 				 resume->others),
 			resume->name, resume->others);
@@ -214,6 +232,8 @@ static int act(struct resume *resume)
 	}
 	if (!error)
 		error = tell_all(resume, &holds);
+	if (!error)
+		error = tell_swapped(resume);
 	if (!error && resume->pid && !resume->keepers && !resume->others)
 		error = gp_cli_target_absent(resume->pid, resume->words, &resume->sink.diag);
 	if (!error && resume->id_count && resume->keepers && !resume->others)
@@ -266,11 +286,12 @@ const struct gp_command gp_cli_resume = {
 	.arguments = "PID [QUEUE...] | --group NAME",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Resume a process that 'gpreempt suspend' holds"),
-	.description = N_("Asks every 'gpreempt suspend' that holds the process to release it, or "
-			  "only the named\n"
-			  "queues, and waits until it has. Holds of other programs stay; 'gpreempt "
-			  "release' ends\n"
-			  "them as well. It is not an error if nothing is held."),
+	.description = N_(
+		"Asks each 'gpreempt suspend' to release its hold on the process, or only on the "
+		"named\n"
+		"queues, and waits until it has. Holds by other programs remain; 'gpreempt "
+		"release'\n"
+		"ends those as well. Succeeds if nothing is held."),
 	.options = options,
 	.examples = "  gpreempt resume 4711\n"
 		    "  # one of the queues of 'gpreempt suspend 4711 0 3'\n"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/core.h"
@@ -15,6 +16,7 @@
 #include "proto/proto.h"
 
 #define LIBRARY         "libgpreempt_agent.so"
+#define AUTO_LIBRARY    "libgpreempt_agent_auto.so" /* the same, with --ahead auto */
 #define EXIT_FAILED     125
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND  127
@@ -56,6 +58,35 @@ static int set_duration(const char *variable, const char *option, const char *te
 	return error ? error : set_variable(variable, ns / GP_NS_PER_US);
 }
 
+/* A program that launches and its front end know each other by this name; children have it. */
+static int set_team(void)
+{
+	const char *group = getenv("GPREEMPT_GROUP");
+	u64 hash = 0xcbf29ce484222325; /* FNV-1a */
+	unsigned int salt = 0;
+	char team[64];
+
+	for (const char *c = group ? group : ""; *c; c++)
+		hash = (hash ^ (u8)*c) * 0x100000001b3;
+	if (group)
+		snprintf(team, sizeof(team), "group-%016llx", (unsigned long long)hash);
+	else if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) >= 0)
+		snprintf(team, sizeof(team), "run-%d-%08x", getpid(), salt);
+	else
+		return -EAGAIN;
+	return setenv("GPREEMPT_TEAM", team, group != NULL) ? -ENOMEM : 0;
+}
+
+static int set_ahead(const char *value)
+{
+	if (strcmp(value, "auto") != 0) {
+		unsetenv("GPREEMPT_AHEAD");
+		return set_duration("GPREEMPT_AHEAD_US", "ahead", value, AHEAD_MAX);
+	}
+	unsetenv("GPREEMPT_AHEAD_US");
+	return setenv("GPREEMPT_AHEAD", value, 1) ? -ENOMEM : 0;
+}
+
 static int set(void *ctx, int id, const char *value)
 {
 	(void)ctx;
@@ -67,20 +98,20 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_DEADLINE:
 		return set_duration("GPREEMPT_DEADLINE_US", "deadline", value, DEADLINE_MAX);
 	case OPTION_AHEAD:
-		return set_duration("GPREEMPT_AHEAD_US", "ahead", value, AHEAD_MAX);
+		return set_ahead(value);
 	case OPTION_CLASS:
 		if (strcmp(value, "online") && strcmp(value, "normal") &&
 		    strcmp(value, "offline")) {
 			return gp_usage_error(&gp_cli_run,
-					      "--class: '%s' is not online, normal or offline",
+					      "invalid class '%s' (use online, normal or offline)",
 					      value);
 		}
 		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
 	default:
 		if (!*value || strlen(value) >= GP_PROTO_NAME) {
-			return gp_usage_error(&gp_cli_run,
-					      "--group: the name must be 1 to %d bytes long: '%s'",
-					      GP_PROTO_NAME - 1, value);
+			return gp_usage_error(
+				&gp_cli_run, "invalid group name '%s' (must be 1 to %d bytes long)",
+				value, GP_PROTO_NAME - 1);
 		}
 		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;
 	}
@@ -95,17 +126,20 @@ static bool can_be_listed(const char *path)
 }
 
 /* By a path that LD_PRELOAD can hold: its own, or a link among the sockets. */
-static int library_path(char *out, size_t size, struct gp_diag *diag)
+static int library_path(bool automatic, char *out, size_t size, struct gp_diag *diag)
 {
+	const char *name = automatic ? AUTO_LIBRARY : LIBRARY;
 	char library[PATH_MAX];
-	int error = gp_program_beside("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library,
-				      sizeof(library));
+	int error = automatic ? gp_program_beside("lib/gpreempt/" AUTO_LIBRARY, "lib/" AUTO_LIBRARY,
+						  library, sizeof(library))
+			      : gp_program_beside("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library,
+						  sizeof(library));
 
 	if (error)
-		return gp_fail(diag, error, "%s is not installed with this program", LIBRARY);
+		return gp_fail(diag, error, "cannot find %s; reinstall gpreempt", name);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
-	error = gp_proto_directory_path(out, size, LIBRARY, 1);
+	error = gp_proto_directory_path(out, size, name, 1);
 	if (error || !can_be_listed(out))
 		return gp_fail(diag, error ? error : -EINVAL,
 			       "cannot preload %s: its path contains spaces or colons, and a link "
@@ -118,6 +152,26 @@ static int library_path(char *out, size_t size, struct gp_diag *diag)
 	return 0;
 }
 
+/* A program that another `gpreempt run` starts has one of the two libraries: the one that was asked
+ * for last. */
+static int replace(const char *variable, const char *before, const char *library)
+{
+	const char *name = strstr(before, LIBRARY), *end;
+	char *value;
+	int error;
+
+	if (!name)
+		name = strstr(before, AUTO_LIBRARY);
+	end = name + strcspn(name, ": ");
+	while (name > before && !strchr(": ", name[-1]))
+		name--;
+	if (asprintf(&value, "%.*s%s%s", (int)(name - before), before, library, end) < 0)
+		return -ENOMEM;
+	error = setenv(variable, value, 1) ? -ENOMEM : 0;
+	free(value);
+	return error;
+}
+
 /* First in a list of libraries, unless it is in there already. */
 static int put_first(const char *variable, const char *library, char separator)
 {
@@ -125,8 +179,8 @@ static int put_first(const char *variable, const char *library, char separator)
 	char *value;
 	int error;
 
-	if (before && strstr(before, LIBRARY))
-		return 0;
+	if (before && (strstr(before, LIBRARY) || strstr(before, AUTO_LIBRARY)))
+		return replace(variable, before, library);
 	if (!before || !*before)
 		return setenv(variable, library, 1) ? -ENOMEM : 0;
 	if (asprintf(&value, "%s%c%s", library, separator, before) < 0)
@@ -138,11 +192,15 @@ static int put_first(const char *variable, const char *library, char separator)
 
 static int prepare(struct gp_diag *diag)
 {
+	const char *ahead = getenv("GPREEMPT_AHEAD");
+	bool automatic = ahead && strcmp(ahead, "auto") == 0;
 	char library[PATH_MAX];
-	int error = library_path(library, sizeof(library), diag);
+	int error = library_path(automatic, library, sizeof(library), diag);
 
 	if (error)
 		return error;
+	if (automatic && set_team())
+		return gp_fail(diag, -ENOMEM, "%s", strerror(ENOMEM));
 	/* The runtime takes a list, separated by blanks, and calls each tool in turn: another
 	 * profiler's library goes on working. */
 	if (put_first("LD_PRELOAD", library, ':') || put_first("HSA_TOOLS_LIB", library, ' ') ||
@@ -211,8 +269,8 @@ static void warn_without_room(struct gp_diag *diag)
 	}
 	if (error == -ENOSPC || error == -EDQUOT)
 		gp_diag(diag, GP_WARNING,
-			"cannot create the socket of the agent in %s: %s; the program runs, but is "
-			"not scheduled until there is space",
+			"cannot create the agent's socket in %s: %s; the program runs, but "
+			"gpreempt cannot control it until there is free space",
 			gp_proto_directory_name(path, sizeof(path), "agents"), strerror(-error));
 }
 
@@ -250,13 +308,15 @@ static const struct gp_option options[] = {
 	    "suspended and resumed together")},
 	{OPTION_WEIGHT, "weight", GP_REQUIRED_ARGUMENT, "W", GP_COMPLETE_NONE,
 	 N_("share of the GPU relative to other jobs, 1 to 100\n"
-	    "(default 1), for the policies fair and quantum; W is\n"
-	    "weight = W x 100 in a [rule] of the configuration")},
+	    "(default 1), for the policies fair and quantum; same as\n"
+	    "weight = W x 100 in a [rule] section of gpreemptd.conf")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("maximum time for a request (5ms, 500us, 1s)")},
-	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("deadline of each request (5ms, 500us, 1s); recorded only:\n"
+	    "gpreemptd uses the deadline of a [rule] section")},
+	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME|auto", GP_COMPLETE_NONE,
 	 N_("CUDA: switch the GPU to this program when a request is\nannounced, and keep it for at "
-	    "most TIME (up to 20ms)")},
+	    "most TIME (up to 20ms);\nauto: when a request arrives on a socket, pipe or\neventfd "
+	    "that is usually followed by launches")},
 	{0},
 };
 
@@ -274,11 +334,11 @@ const struct gp_command gp_cli_run = {
 			  "libraries in HSA_TOOLS_LIB or LD_PRELOAD keep working; 'gpreempt vgpu' "
 			  "can be placed\n"
 			  "before or after 'gpreempt run'."),
-	.exit_status = N_("Exit status: that of COMMAND; 125 if the library cannot be loaded, 126 "
-			  "if COMMAND\n"
-			  "cannot be run (a static or set-user-ID program), 127 if COMMAND is not "
-			  "found; 2 bad\n"
-			  "usage."),
+	.exit_status = N_("Exit status: that of COMMAND; 125 if the agent library cannot be found "
+			  "or preloaded,\n"
+			  "126 if COMMAND cannot be run (a static or set-user-ID program), 127 if "
+			  "COMMAND is not\n"
+			  "found; 2 bad usage."),
 	.options = options,
 	.examples = "  gpreempt run --class online -- ./server\n"
 		    "  gpreempt run --class offline --group training -- python3 train.py\n"

@@ -6,7 +6,9 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "cli/ahead.h"
 #include "cli/control/target_command.h"
+#include "proto/swapped.h"
 #include "show/doc.h"
 
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000, OTHER_MS = 1000 };
@@ -20,6 +22,7 @@ struct status {
 	u32 *ids; /* only these queues; NULL: all */
 	size_t id_count;
 	bool json;
+	bool partly; /* of the job's queues some are suspended, others run */
 	u64 now_ns;
 	struct gp_proto_msg_hold *holds;
 	size_t hold_count, hold_room;
@@ -79,7 +82,7 @@ static void hold_row(const struct status *status, struct gp_doc *doc,
 	gp_doc_cell(doc, gp_v_count((u64)hold->pid));
 	gp_doc_cell(doc, hold->queues ? gp_v_count(hold->queues)
 				      : gp_v_as(gp_v_missing(),
-						copies ? _("all and copies") : _("all")));
+						copies ? _("all, with copies") : _("all")));
 	gp_doc_cell(doc, gp_v_text(mechanism_name(hold->mechanism)));
 	gp_doc_cell(doc, gp_v_bool(copies));
 	gp_doc_cell(doc, gp_v_count((u64)hold->owner_pid));
@@ -88,11 +91,35 @@ static void hold_row(const struct status *status, struct gp_doc *doc,
 	seconds_cell(doc, true, -seconds_since(status, hold->lease_ends_ns));
 }
 
-static int show_holds(const struct status *status)
+/* Memory that was moved to the host, which no holder knows of. */
+static void swapped_table(const struct status *status, struct gp_doc *doc,
+			  const struct gp_proto_swapped_list *list)
 {
-	struct gp_doc *doc = gp_doc_new_answer();
+	if (!list->count) {
+		gp_doc_fact(doc, "swapped", NULL, gp_v_json(json_array()));
+		return;
+	}
+	gp_doc_table(doc, "swapped", NULL);
+	gp_doc_column(doc, "pid", "PID");
+	gp_doc_column(doc, "bytes", N_("SWAPPED OUT"));
+	gp_doc_right(doc);
+	gp_doc_column(doc, "out", NULL);
+	gp_doc_column(doc, "owner_pid", "OWNER PID");
+	gp_doc_column(doc, "held_s", "HELD");
+	gp_doc_right(doc);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct gp_proto_swapped *one = &list->items[i];
 
-	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder_pid));
+		gp_doc_cell(doc, gp_v_count(one->pid));
+		gp_doc_cell(doc, gp_v_number(GP_UNIT_BYTES, one->bytes));
+		gp_doc_cell(doc, gp_v_bool(one->out));
+		gp_doc_cell(doc, gp_v_count(one->keeper));
+		seconds_cell(doc, true, seconds_since(status, one->since_ns));
+	}
+}
+
+static void hold_table(const struct status *status, struct gp_doc *doc)
+{
 	gp_doc_table(doc, "holds", NULL);
 	gp_doc_if_empty(doc, status->holder_pid || status->others
 				     ? N_("Nothing is suspended.")
@@ -110,6 +137,21 @@ static int show_holds(const struct status *status)
 	gp_doc_right(doc);
 	for (size_t i = 0; i < status->hold_count; i++)
 		hold_row(status, doc, &status->holds[i]);
+}
+
+static int show_holds(const struct status *status)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	struct gp_proto_swapped_list swapped = {0};
+
+	(void)gp_proto_swapped_read(&swapped);
+	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder_pid));
+	if (status->hold_count || !swapped.count)
+		hold_table(status, doc);
+	else
+		gp_doc_fact(doc, "holds", NULL, gp_v_json(json_array()));
+	swapped_table(status, doc, &swapped);
+	gp_proto_swapped_free(&swapped);
 	return print(status, doc);
 }
 
@@ -261,6 +303,15 @@ static bool stopped_by_others(const struct gpreempt_target_info *info,
 	return all;
 }
 
+static bool any_running(const struct gpreempt_queue *queues, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= queues[i].state == GPREEMPT_QUEUE_RUNNING;
+	return any;
+}
+
 static void job_facts(const struct status *status, struct gp_doc *doc,
 		      const struct gpreempt_target_info *info)
 {
@@ -285,14 +336,20 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 {
 	const char *mechanism = mechanism_name(info->mechanism);
 	struct gp_doc *doc = gp_doc_new_answer();
+	struct gp_proto_msg_ahead ahead;
+	bool hinted = status->pid && gp_cli_ahead_read(status->pid, &ahead);
 	char name[128], owners[48];
 
 	gp_cli_target_name(name, sizeof(name), status->pid, status->group);
 	snprintf(owners, sizeof(owners), ngettext("%u owner", "%u owners", info->owner_count),
 		 info->owner_count);
 	if (info->suspended)
-		gp_doc_line(doc, "%s: suspended for %s by process %d (%s), priority %u", name,
-			    seconds_text(seconds_since(status, info->since_ns)).text,
+		gp_doc_line(doc,
+			    status->partly ? _("%s: partly suspended for %s by process %d (%s), "
+					       "priority %u")
+					   : _("%s: suspended for %s by process %d (%s), priority "
+					       "%u"),
+			    name, seconds_text(seconds_since(status, info->since_ns)).text,
 			    info->owner_pid, owners, info->priority);
 	else if (stopped_by_others(info, queues, count))
 		gp_doc_line(doc, "%s: suspended by another user's holder; priority %u", name,
@@ -300,9 +357,12 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 	else
 		gp_doc_line(doc, "%s: running, priority %u", name, info->priority);
 	if (info->copies && info->mechanism == GPREEMPT_NV_SUSPEND)
-		gp_doc_line(doc, "its copies between host and GPU are suspended as well");
+		gp_doc_line(doc, "copies between host and GPU are suspended as well");
 	gp_doc_line(doc, "mechanism %s: %s", mechanism ? mechanism : "?", info->why);
+	if (hinted)
+		gp_cli_ahead_lines(doc, &ahead);
 	job_facts(status, doc, info);
+	gp_cli_ahead_facts(doc, hinted, &ahead);
 	gp_doc_table(doc, "queues", NULL);
 	queue_columns(doc);
 	for (size_t i = 0; i < count; i++)
@@ -329,8 +389,9 @@ static int read_job(struct gpreempt_target *target, struct gpreempt_target_info 
 	return 0;
 }
 
-/* Leaves the named queues, in the order they were named. -ENOENT: there is no such queue. */
-static int pick(const struct status *status, struct gpreempt_queue **queues, size_t *count)
+/* Leaves the named queues, in the order they were named. -ENOENT, after saying so: there is no such
+ * queue. */
+static int pick(struct status *status, struct gpreempt_queue **queues, size_t *count)
 {
 	struct gpreempt_queue *picked = calloc(status->id_count, sizeof(*picked));
 
@@ -344,7 +405,9 @@ static int pick(const struct status *status, struct gpreempt_queue **queues, siz
 			q++;
 		if (q == *count) {
 			free(picked);
-			return -ENOENT;
+			return gp_fail(&status->sink.diag, -ENOENT,
+				       "process %u has no queue with KFD id %u", status->pid,
+				       status->ids[i]);
 		}
 		picked[i] = (*queues)[q];
 	}
@@ -361,7 +424,7 @@ static int one_job(struct status *status)
 	struct gpreempt *context = NULL;
 	struct gpreempt_target *target = NULL;
 	size_t count = 0;
-	int error = gpreempt_open(&context);
+	int picked, error = gpreempt_open(&context);
 
 	if (!error && status->group)
 		error = gpreempt_group_open(context, status->group, NULL, &target);
@@ -369,11 +432,10 @@ static int one_job(struct status *status)
 		error = gpreempt_target_open(context, (int)status->pid, NULL, &target);
 	if (!error)
 		error = read_job(target, &info, &queues, &count);
-	if (!error && status->id_count)
-		error = pick(status, &queues, &count);
 	status->now_ns = gp_monotonic_ns();
-	if (error == -ENOENT && status->id_count)
-		gp_fail(&status->sink.diag, error, "process %u has no such queue", status->pid);
+	status->partly = !error && info.suspended && any_running(queues, count);
+	if (!error && status->id_count && (picked = pick(status, &queues, &count)))
+		error = picked;
 	else if (error)
 		gp_cli_target_failed(status->pid, target, error, gpreempt_error(context),
 				     status->words, &status->sink.diag);

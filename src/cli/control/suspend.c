@@ -9,8 +9,7 @@
 
 #include "base/parse.h"
 #include "base/clock.h"
-#include "cli/control/target_command.h"
-#include "show/doc.h"
+#include "cli/control/suspend.h"
 
 enum {
 	OPTION_JSON = 'j',
@@ -21,36 +20,19 @@ enum {
 	OPTION_LEASE,
 	OPTION_WAIT,
 	OPTION_COPY_ENGINES,
+	OPTION_SWAP,
+	OPTION_SWAP_AFTER,
 	RENEWALS = 3, /* per lease */
 };
 
-#define LIMIT_MAX (GPREEMPT_LIMIT_MAX_MS * GP_NS_PER_MS)
-#define LEASE     GP_NS_PER_S        /* a shell is not scheduled as promptly as a daemon */
-#define SLACK     (10 * GP_NS_PER_S) /* added to --for as the holder's limit */
-
-struct keeper {
-	const struct gp_command *command;
-	char **words; /* of the command line */
-	struct gp_command_diag sink;
-	struct gpreempt *context;
-	struct gpreempt_target *target;
-	enum gpreempt_mechanism mechanism;
-	const char *group;
-	u32 pid;
-	u32 *ids;
-	size_t id_count;
-	u64 for_ns, lease_ns;
-	bool json, verbose, wait, copies;
-	bool said;  /* why it failed */
-	bool empty; /* nobody was in the group when it was opened */
-	char name[128];
-	u64 started_ns;
-	int signals;
-};
+#define LIMIT_MAX  (GPREEMPT_LIMIT_MAX_MS * GP_NS_PER_MS)
+#define SWAP_AFTER (5 * GP_NS_PER_S)
+#define LEASE      GP_NS_PER_S        /* a shell is not scheduled as promptly as a daemon */
+#define SLACK      (10 * GP_NS_PER_S) /* added to --for as the holder's limit */
 
 static int set(void *ctx, int id, const char *value)
 {
-	struct keeper *keeper = ctx;
+	struct gp_cli_keeper *keeper = ctx;
 	const struct gp_command *command = keeper->command;
 
 	switch (id) {
@@ -69,6 +51,13 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_COPY_ENGINES:
 		keeper->copies = true;
 		return 0;
+	case OPTION_SWAP:
+		keeper->swap = true;
+		return 0;
+	case OPTION_SWAP_AFTER:
+		keeper->swap = true;
+		return gp_option_duration(command, "swap-after", value, 0, LIMIT_MAX,
+					  &keeper->swap_after_ns);
 	case OPTION_FOR:
 		return gp_option_duration(command, "for", value, GP_NS_PER_MS, LIMIT_MAX,
 					  &keeper->for_ns);
@@ -79,13 +68,15 @@ static int set(void *ctx, int id, const char *value)
 	default:
 		if (gp_cli_mechanism_argument(value, &keeper->mechanism))
 			return 0;
-		return gp_usage_error(command, "unknown mechanism '%s'", value);
+		return gp_usage_error(command,
+				      "unknown mechanism '%s' (use kfd-agent, kfd-debug, "
+				      "kfd-module or nv-suspend)",
+				      value);
 	}
 }
 
-/* Something that happened: an object in JSON; callers add the line for people. */
-static struct gp_doc *event_new(const struct keeper *keeper, const char *event, const char *key,
-				int number)
+struct gp_doc *gp_cli_keeper_event(const struct gp_cli_keeper *keeper, const char *event,
+				   const char *key, int number)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 
@@ -99,31 +90,31 @@ static struct gp_doc *event_new(const struct keeper *keeper, const char *event, 
 	return doc;
 }
 
-static void event_print(const struct keeper *keeper, struct gp_doc *doc)
+void gp_cli_keeper_print(const struct gp_cli_keeper *keeper, struct gp_doc *doc)
 {
 	(void)gp_show_print(doc, stdout, keeper->json ? GP_SHOW_JSON_LINE : GP_SHOW_TEXT);
 	gp_doc_free(doc);
 	fflush(stdout);
 }
 
-/* One that people read elsewhere, as a diagnostic. */
-static void event_say(const struct keeper *keeper, const char *event, const char *key, int number)
+void gp_cli_keeper_say(const struct gp_cli_keeper *keeper, const char *event, const char *key,
+		       int number)
 {
-	event_print(keeper, event_new(keeper, event, key, number));
+	gp_cli_keeper_print(keeper, gp_cli_keeper_event(keeper, event, key, number));
 }
 
-static double held_s(const struct keeper *keeper)
+double gp_cli_keeper_held_s(const struct gp_cli_keeper *keeper)
 {
 	return (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9;
 }
 
-static int failed(struct keeper *keeper)
+int gp_cli_keeper_failed(struct gp_cli_keeper *keeper)
 {
 	gp_fail(&keeper->sink.diag, -1, "%s", gpreempt_error(keeper->context));
 	return GP_EXIT_FAILED;
 }
 
-static void say_details(struct keeper *keeper)
+static void say_details(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 	struct gpreempt_latency latency = {.size = sizeof(latency)};
@@ -143,7 +134,7 @@ static void say_details(struct keeper *keeper)
 }
 
 /* Asked for where there is nothing to choose. */
-static void note_copies(struct keeper *keeper)
+static void note_copies(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 
@@ -155,7 +146,7 @@ static void note_copies(struct keeper *keeper)
 			gpreempt_mechanism_name(info.mechanism));
 }
 
-static int take(struct keeper *keeper)
+int gp_cli_keeper_take(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_suspend_options options = {
 		.size = sizeof(options),
@@ -178,7 +169,7 @@ static int take(struct keeper *keeper)
 	keeper->started_ns = gp_monotonic_ns();
 	if (keeper->copies)
 		note_copies(keeper);
-	doc = event_new(keeper, "suspended", "queues", count);
+	doc = gp_cli_keeper_event(keeper, "suspended", "queues", count);
 	if (!keeper->empty)
 		gp_doc_line(doc,
 			    keeper->for_ns
@@ -188,149 +179,29 @@ static int take(struct keeper *keeper)
 					       "%s: %d queues suspended; press Ctrl-C to resume",
 					       (unsigned long)count),
 			    keeper->name, count);
-	event_print(keeper, doc);
+	gp_cli_keeper_print(keeper, doc);
 	if (keeper->verbose)
 		say_details(keeper);
 	return 0;
 }
 
 /* Suspensions nest by owner: one that ends starts nothing while another holds. */
-static bool say_others(struct keeper *keeper)
+static bool say_others(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 	struct gp_doc *doc;
 
 	if (gpreempt_target_info(keeper->target, &info) < 0 || !info.suspended)
 		return false;
-	doc = event_new(keeper, "let_go", "owner_pid", info.owner_pid);
+	doc = gp_cli_keeper_event(keeper, "let_go", "owner_pid", info.owner_pid);
 	gp_doc_line(doc, "%s: released after %.1f s; still suspended by process %d", keeper->name,
-		    held_s(keeper), info.owner_pid);
-	event_print(keeper, doc);
+		    gp_cli_keeper_held_s(keeper), info.owner_pid);
+	gp_cli_keeper_print(keeper, doc);
 	return true;
 }
 
-static int let_go(struct keeper *keeper)
-{
-	int count = gpreempt_target_resume(keeper->target);
-	struct gp_doc *doc;
-
-	if (count < 0)
-		return failed(keeper);
-	if (say_others(keeper))
-		return GP_EXIT_OK;
-	doc = event_new(keeper, "resumed", "queues", count);
-	gp_doc_line(doc,
-		    ngettext("%s: %d queue runs again after %.1f s",
-			     "%s: %d queues run again after %.1f s", (unsigned long)count),
-		    keeper->name, count, held_s(keeper));
-	event_print(keeper, doc);
-	return GP_EXIT_OK;
-}
-
-/* A negative result: go on. */
-static int handle_event(struct keeper *keeper, const struct gpreempt_event *event)
-{
-	switch (event->kind) {
-	case GPREEMPT_EVENT_LEASE_LOST:
-		event_say(keeper, "lease_lost", NULL, 0);
-		gp_diag(&keeper->sink.diag, GP_ERROR,
-			"lease lost: %s is running again (the suspension was released or reached "
-			"its time limit, or the holder exited)",
-			keeper->name);
-		return GP_EXIT_FAILED;
-	case GPREEMPT_EVENT_GONE:
-		event_say(keeper, "gone", "process", event->pid);
-		if (keeper->group && !keeper->verbose)
-			return -1;
-		gp_diag(&keeper->sink.diag, GP_NOTE, "process %d ended", event->pid);
-		return keeper->group ? -1 : GP_EXIT_OK;
-	case GPREEMPT_EVENT_JOINED:
-		event_say(keeper, "joined", "process", event->pid);
-		if (keeper->verbose)
-			gp_diag(&keeper->sink.diag, GP_NOTE,
-				"process %d joined the group and is suspended as well", event->pid);
-		return -1;
-	case GPREEMPT_EVENT_BREAKER:
-		event_say(keeper, "breaker", "open", event->result);
-		gp_diag(&keeper->sink.diag, GP_WARNING,
-			event->result
-				? _("preemption is disabled on the GPU of %s after driver failures")
-				: _("preemption is enabled again on the GPU of %s"),
-			keeper->name);
-		return -1;
-	default:
-		return -1;
-	}
-}
-
-/* Ctrl-C, or `gpreempt resume`. A negative result: go on. */
-static int handle_signal(struct keeper *keeper)
-{
-	struct signalfd_siginfo info;
-	struct gp_doc *doc;
-
-	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
-		u32 id = (u32)info.ssi_int;
-
-		/* Sent by hand it has no value: as any other that ends programs. */
-		if ((int)info.ssi_signo != GP_KEEPER_SIGNAL || info.ssi_code != SI_QUEUE ||
-		    info.ssi_int == GP_KEEPER_ALL)
-			return let_go(keeper);
-		if (gpreempt_target_resume_queues(keeper->target, &id, 1) < 0) {
-			gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
-				gpreempt_error(keeper->context));
-			continue;
-		}
-		doc = event_new(keeper, "queue_resumed", "queue", (int)id);
-		gp_doc_line(doc, "%s: queue %u runs again", keeper->name, id);
-		event_print(keeper, doc);
-	}
-	return -1;
-}
-
-static int renew(struct keeper *keeper)
-{
-	int error = gpreempt_target_renew(keeper->target);
-	struct gpreempt_event lost = {.kind = GPREEMPT_EVENT_LEASE_LOST};
-
-	if (error == -ENOLCK)
-		return handle_event(keeper, &lost);
-	return error ? failed(keeper) : -1;
-}
-
-static int keep(struct keeper *keeper)
-{
-	u64 end = keeper->for_ns ? keeper->started_ns + keeper->for_ns : UINT64_MAX;
-	u64 step = keeper->lease_ns / RENEWALS, next = keeper->started_ns + step;
-	int status = -1;
-
-	while (status < 0) {
-		struct pollfd fds[] = {{.fd = keeper->signals, .events = POLLIN},
-				       {.fd = gpreempt_fd(keeper->context), .events = POLLIN}};
-		u64 now = gp_monotonic_ns(), until = next < end ? next : end;
-		u64 left = until > now ? until - now : 0;
-		struct timespec timeout = gp_timespec(left);
-		struct gpreempt_event event;
-
-		if (ppoll(fds, GP_ARRAY_SIZE(fds), &timeout, NULL) < 0 && errno != EINTR)
-			return GP_EXIT_FAILED;
-		while (status < 0 && gpreempt_next_event(keeper->context, &event))
-			status = handle_event(keeper, &event);
-		if (status < 0)
-			status = handle_signal(keeper);
-		now = gp_monotonic_ns();
-		if (status < 0 && now >= end)
-			status = let_go(keeper);
-		if (status < 0 && now >= next) {
-			status = renew(keeper);
-			next = now + step;
-		}
-	}
-	return status;
-}
-
 /* A group is open whether or not anybody is in it; a name that was mistyped is empty for ever. */
-static int check_group(struct keeper *keeper)
+static int check_group(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 	int error = gpreempt_target_info(keeper->target, &info);
@@ -349,7 +220,7 @@ static int check_group(struct keeper *keeper)
 	return 0;
 }
 
-static int open_target(struct keeper *keeper)
+int gp_cli_keeper_open(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_target_options options = {.size = sizeof(options),
 						  .mechanism = keeper->mechanism};
@@ -362,7 +233,143 @@ static int open_target(struct keeper *keeper)
 	return error ? error : check_group(keeper);
 }
 
-static int hold(struct keeper *keeper)
+static int let_go(struct gp_cli_keeper *keeper)
+{
+	int count = keeper->swapped ? 0 : gpreempt_target_resume(keeper->target);
+	struct gp_doc *doc;
+
+	if (keeper->swapped)
+		return gp_cli_keeper_come_back(keeper);
+
+	if (count < 0)
+		return gp_cli_keeper_failed(keeper);
+	if (say_others(keeper))
+		return GP_EXIT_OK;
+	doc = gp_cli_keeper_event(keeper, "resumed", "queues", count);
+	gp_doc_line(doc,
+		    ngettext("%s: %d queue resumed after %.1f s",
+			     "%s: %d queues resumed after %.1f s", (unsigned long)count),
+		    keeper->name, count, gp_cli_keeper_held_s(keeper));
+	gp_cli_keeper_print(keeper, doc);
+	return GP_EXIT_OK;
+}
+
+/* A negative result: go on. */
+static int handle_event(struct gp_cli_keeper *keeper, const struct gpreempt_event *event)
+{
+	switch (event->kind) {
+	case GPREEMPT_EVENT_LEASE_LOST:
+		gp_cli_keeper_say(keeper, "lease_lost", NULL, 0);
+		gp_diag(&keeper->sink.diag, GP_ERROR,
+			"lease lost: this command no longer holds %s (the suspension was released, "
+			"was not renewed in time or reached its limit, or the holder exited)",
+			keeper->name);
+		return GP_EXIT_FAILED;
+	case GPREEMPT_EVENT_GONE:
+		gp_cli_keeper_say(keeper, "gone", "process", event->pid);
+		if (keeper->group && !keeper->verbose)
+			return -1;
+		gp_diag(&keeper->sink.diag, GP_NOTE, "process %d ended", event->pid);
+		return keeper->group ? -1 : GP_EXIT_OK;
+	case GPREEMPT_EVENT_JOINED:
+		gp_cli_keeper_say(keeper, "joined", "process", event->pid);
+		if (keeper->verbose)
+			gp_diag(&keeper->sink.diag, GP_NOTE,
+				"process %d joined the group and is suspended as well", event->pid);
+		return -1;
+	case GPREEMPT_EVENT_BREAKER:
+		gp_cli_keeper_say(keeper, "breaker", "open", event->result);
+		gp_diag(&keeper->sink.diag, GP_WARNING,
+			event->result
+				? _("preemption is disabled on the GPU of %s after driver failures")
+				: _("preemption is enabled again on the GPU of %s"),
+			keeper->name);
+		return -1;
+	default:
+		return -1;
+	}
+}
+
+/* Ctrl-C, or `gpreempt resume`. A negative result: go on. */
+static int handle_signal(struct gp_cli_keeper *keeper)
+{
+	struct signalfd_siginfo info;
+	struct gp_doc *doc;
+
+	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
+		u32 id = (u32)info.ssi_int;
+
+		/* Sent by hand it has no value: as any other that ends programs. */
+		if ((int)info.ssi_signo != GP_KEEPER_SIGNAL || info.ssi_code != SI_QUEUE ||
+		    info.ssi_int == GP_KEEPER_ALL)
+			return let_go(keeper);
+		if (keeper->swapped) {
+			gp_diag(&keeper->sink.diag, GP_WARNING,
+				"%s is swapped out; its queues resume together", keeper->name);
+			continue;
+		}
+		if (gpreempt_target_resume_queues(keeper->target, &id, 1) < 0) {
+			gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
+				gpreempt_error(keeper->context));
+			continue;
+		}
+		doc = gp_cli_keeper_event(keeper, "queue_resumed", "queue", (int)id);
+		gp_doc_line(doc, "%s: queue %u resumed", keeper->name, id);
+		gp_cli_keeper_print(keeper, doc);
+	}
+	return -1;
+}
+
+static int renew(struct gp_cli_keeper *keeper)
+{
+	int error = keeper->swapped ? 0 : gpreempt_target_renew(keeper->target);
+	struct gpreempt_event lost = {.kind = GPREEMPT_EVENT_LEASE_LOST};
+
+	if (keeper->swapped)
+		return gp_cli_keeper_check_swapped(keeper);
+	if (error == -ENOLCK)
+		return handle_event(keeper, &lost);
+	return error ? gp_cli_keeper_failed(keeper) : -1;
+}
+
+static int keep(struct gp_cli_keeper *keeper)
+{
+	u64 end = keeper->for_ns ? keeper->started_ns + keeper->for_ns : UINT64_MAX;
+	u64 step = keeper->lease_ns / RENEWALS, next = keeper->started_ns + step;
+	int status = -1;
+
+	while (status < 0) {
+		struct pollfd fds[] = {{.fd = keeper->signals, .events = POLLIN},
+				       {.fd = gpreempt_fd(keeper->context), .events = POLLIN}};
+		u64 swap = keeper->swap ? keeper->started_ns + keeper->swap_after_ns : UINT64_MAX;
+		u64 now = gp_monotonic_ns(), until = GP_MIN(GP_MIN(next, end), swap);
+		u64 left = until > now ? until - now : 0;
+		struct timespec timeout = gp_timespec(left);
+		struct gpreempt_event event;
+
+		if (ppoll(fds, GP_ARRAY_SIZE(fds), &timeout, NULL) < 0 && errno != EINTR)
+			return GP_EXIT_FAILED;
+		while (status < 0 && gpreempt_next_event(keeper->context, &event))
+			status = handle_event(keeper, &event);
+		if (status < 0)
+			status = handle_signal(keeper);
+		now = gp_monotonic_ns();
+		if (status < 0 && now >= end)
+			status = let_go(keeper);
+		if (status < 0 && now >= swap) {
+			status = gp_cli_keeper_swap_out(keeper);
+			next = gp_monotonic_ns() + step;
+			continue;
+		}
+		if (status < 0 && now >= next) {
+			status = renew(keeper);
+			next = now + step;
+		}
+	}
+	return status;
+}
+
+static int hold(struct gp_cli_keeper *keeper)
 {
 	int status = GP_EXIT_FAILED, error;
 	sigset_t set_of_signals;
@@ -381,9 +388,11 @@ static int hold(struct keeper *keeper)
 	}
 	error = gpreempt_open(&keeper->context);
 	if (error >= 0)
-		error = open_target(keeper);
+		error = gp_cli_keeper_open(keeper);
+	if (error >= 0 && keeper->swap)
+		error = gp_cli_keeper_check_swap(keeper);
 	if (error >= 0)
-		error = take(keeper);
+		error = gp_cli_keeper_take(keeper);
 	if (error >= 0)
 		status = keep(keeper);
 	else if (!keeper->said)
@@ -397,10 +406,11 @@ static int hold(struct keeper *keeper)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct keeper keeper = {.command = command,
-				.words = argv,
-				.lease_ns = LEASE,
-				.signals = -1};
+	struct gp_cli_keeper keeper = {.command = command,
+				       .words = argv,
+				       .lease_ns = LEASE,
+				       .swap_after_ns = SWAP_AFTER,
+				       .signals = -1};
 	int first, status = gp_command_parse(command, argc, argv, set, &keeper, &first);
 
 	if (status)
@@ -408,6 +418,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	gp_command_diag_init(&keeper.sink, command);
 	if (keeper.wait && !keeper.group)
 		return gp_usage_error(command, "--wait needs --group");
+	if (keeper.swap && keeper.group)
+		return gp_usage_error(command, "--swap needs a process, not --group");
 	if (keeper.group && first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (!keeper.group) {
@@ -418,6 +430,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		if (gp_cli_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
 					   &keeper.id_count))
 			return GP_EXIT_USAGE;
+		if (keeper.ids && keeper.swap) {
+			free(keeper.ids);
+			return gp_usage_error(command, "--swap cannot be combined with queue ids");
+		}
 		if (keeper.ids && keeper.copies) {
 			free(keeper.ids);
 			return gp_usage_error(command,
@@ -446,6 +462,11 @@ static const struct gp_option options[] = {
 	{OPTION_COPY_ENGINES, "copy-engines", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("NVIDIA: also suspend copies between host and GPU, not only\n"
 	    "kernels")},
+	{OPTION_SWAP, "swap", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("NVIDIA: if the hold lasts, move the GPU memory of the process\n"
+	    "to host memory until it resumes")},
+	{OPTION_SWAP_AFTER, "swap-after", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("when to move it (default 5s; implies --swap)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, one object per event")},
 	{OPTION_VERBOSE, "verbose", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -461,20 +482,25 @@ const struct gp_command gp_cli_suspend = {
 	.description = N_(
 		"Suspends all queues of the process (or the named ones, by KFD id) and holds them\n"
 		"until Ctrl-C, 'gpreempt resume' or the end of the given time; then they continue\n"
-		"exactly where they stopped. The process keeps its memory on the GPU.\n"
+		"exactly where they stopped. The process keeps its memory on the GPU, unless "
+		"--swap\n"
+		"moves it to host memory.\n"
 		"\n"
 		"The suspension is a lease that this command renews: if the command dies or "
 		"hangs,\n"
 		"the process resumes. A process held by several commands resumes when the last of\n"
 		"them releases it; 'gpreempt release' ends every suspension."),
 	.options = options,
-	.exit_status = N_(
-		"Exit status: 0 resumed as requested, 1 not suspended or lease lost, 2 bad usage."),
+	.exit_status = N_("Exit status: 0 resumed as requested or the process ended, 1 not "
+			  "suspended or lease\n"
+			  "lost, 2 bad usage."),
 	.examples = "  gpreempt suspend 4711 --for 30s\n"
 		    "  # two of its queues, until Ctrl-C\n"
 		    "  gpreempt suspend 4711 0 3\n"
 		    "  # every rank of a job, with the reason for the mechanism\n"
 		    "  gpreempt suspend --group training --verbose\n"
+		    "  # free its GPU memory for an hour\n"
+		    "  gpreempt suspend 4711 --swap --for 1h\n"
 		    "  # before the job starts\n"
 		    "  gpreempt suspend --group training --wait\n",
 	.run = run,

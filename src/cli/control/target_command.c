@@ -112,7 +112,7 @@ static bool is_early(u32 pid, int error)
 	if (!pid || (error != -ENODEV && error != -ENOENT && error != -EOPNOTSUPP))
 		return false;
 	if (!gp_process_environment(&live, pid, "LD_PRELOAD", libraries, sizeof(libraries)) &&
-	    strstr(libraries, "libgpreempt_agent.so"))
+	    strstr(libraries, "libgpreempt_agent"))
 		return true;
 	/* Before it becomes the program. */
 	return !gp_process_read(&live, pid, &process) && strcmp(process.comm, "gpreempt") == 0 &&

@@ -54,8 +54,8 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return gp_fail(diag, status, "gpreemptd does not answer");
 	if ((status == -ECONNRESET || status == -EPIPE) && type == GP_MSG_HELLO)
 		return gp_fail(diag, status,
-			       "gpreemptd closed the connection; if it is a different version, "
-			       "restart it; otherwise it has too many clients");
+			       "gpreemptd closed the connection; it may be a different version "
+			       "(restart it) or have too many clients");
 	if (status == -ECONNRESET || status == -EPIPE)
 		return gp_fail(diag, status, "gpreemptd closed the connection");
 	if (status == -EPROTONOSUPPORT)
@@ -163,7 +163,6 @@ int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag
 int gp_cli_daemon_unknown(struct gp_diag *diag, u32 pid)
 {
 	return gp_fail(diag, -ESRCH,
-		       "gpreemptd has no information about pid %u; 'gpreempt top --once' lists its "
-		       "jobs",
+		       "gpreemptd does not know process %u; 'gpreempt top --once' lists all jobs",
 		       pid);
 }

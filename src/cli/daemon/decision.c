@@ -93,8 +93,8 @@ static void done_text(const struct gp_proto_msg_decision *line, const char *job,
 			 job, gp_duration_text(line->waited_ns).text, strerror(-line->error));
 	else
 		snprintf(out, size,
-			 suspend ? _("%s was suspended in %s (%s in the driver)")
-				 : _("%s was resumed in %s (%s in the driver)"),
+			 suspend ? _("suspending %s took %s (%s in the driver)")
+				 : _("resuming %s took %s (%s in the driver)"),
 			 job, gp_duration_text(line->waited_ns).text,
 			 gp_duration_text(line->cost_ns).text);
 }
@@ -104,16 +104,16 @@ static void stand_text(const struct gp_proto_msg_decision *line, char *out, size
 	struct gp_units_text pause = gp_duration_text(line->limit_ns);
 
 	if (line->kind == GP_DECISION_ACT_AGAIN)
-		snprintf(out, size, _("GPU %x: gpreemptd preempts again"), line->gpu_id);
+		snprintf(out, size, _("GPU %x: gpreemptd starts preempting again"), line->gpu_id);
 	else if (line->why == GP_STAND_FAILURES)
 		snprintf(out, size,
-			 _("GPU %x: gpreemptd stands down for %s: operations failed one after the "
-			   "other"),
+			 _("GPU %x: gpreemptd stops preempting for %s because several operations "
+			   "failed in a row"),
 			 line->gpu_id, pause.text);
 	else
 		snprintf(out, size,
-			 _("GPU %x: gpreemptd stands down for %s: preemptions cost %s and gained "
-			   "%s"),
+			 _("GPU %x: gpreemptd stops preempting for %s because preemptions cost %s "
+			   "and saved only %s"),
 			 line->gpu_id, pause.text, gp_duration_text(line->cost_ns).text,
 			 gp_duration_text(line->saves_ns).text);
 }
@@ -134,25 +134,26 @@ static bool away_text(const struct gp_proto_msg_decision *line, const char *job,
 	switch (line->away) {
 	case GP_AWAY_TRACED:
 		snprintf(out, size,
-			 _("%s is stopped by a debugger: it is not scheduled until it continues"),
+			 _("%s is stopped by a debugger; gpreemptd does not schedule it until it "
+			   "continues"),
 			 job);
 		return true;
 	case GP_AWAY_FROZEN:
 		snprintf(out, size,
-			 _("%s is stopped: its control group is frozen; it is not scheduled until "
-			   "it continues"),
+			 _("%s is stopped because its control group is frozen; gpreemptd does not "
+			   "schedule it until it continues"),
 			 job);
 		return true;
 	case GP_AWAY_HAND:
 		if (line->away_by)
 			snprintf(out, size,
-				 _("%s is suspended by hand, by process %u: it is not scheduled "
+				 _("%s is suspended by process %u; gpreemptd does not schedule it "
 				   "until it is resumed"),
 				 job, line->away_by);
 		else
 			snprintf(out, size,
-				 _("%s is suspended by hand: it is not scheduled until it is "
-				   "resumed"),
+				 _("%s is suspended by hand; gpreemptd does not schedule it until "
+				   "it is resumed"),
 				 job);
 		return true;
 	default:
@@ -172,7 +173,7 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		done_text(line, job, out, size);
 		break;
 	case GP_DECISION_CAME:
-		snprintf(out, size, _("%s started: class %s, priority %u"), job,
+		snprintf(out, size, _("new job: %s, class %s, priority %u"), job,
 			 gp_cli_class_name(line->job_class), line->job_priority);
 		break;
 	case GP_DECISION_STAND_DOWN:
@@ -180,7 +181,7 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		stand_text(line, out, size);
 		break;
 	case GP_DECISION_WENT:
-		snprintf(out, size, _("%s ended"), job);
+		snprintf(out, size, _("job ended: %s"), job);
 		break;
 	default:
 		if (away_text(line, job, out, size))
@@ -279,5 +280,5 @@ void gp_cli_decision_line(struct gp_doc *doc, const struct gp_cli_daemon_client 
 
 	decision_time(client, line->at_ns, at, sizeof(at));
 	gp_cli_decision_text(line, text, sizeof(text));
-	gp_cli_line(doc, "%s%s %s%s", indent, at, line->observed ? _("[observed] ") : "", text);
+	gp_cli_line(doc, "%s%s %s%s", indent, at, line->observed ? _("[observe mode] ") : "", text);
 }

@@ -151,8 +151,11 @@ static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_w
 	}
 	queue = &trace->queues[trace->queue_count++];
 	*queue = (struct queue){line->job, line->pid, line->kfd_id, line->gpu_id, track, false};
-	snprintf(text, sizeof(text), "queue %u of pid %u, GPU %x", line->kfd_id, line->pid,
-		 line->gpu_id);
+	if (line->kfd_id == GP_DAEMON_NONE)
+		snprintf(text, sizeof(text), "pid %u on GPU %x", line->pid, line->gpu_id);
+	else
+		snprintf(text, sizeof(text), "queue %u of pid %u, GPU %x", line->kfd_id, line->pid,
+			 line->gpu_id);
 	gp_timeline_name_track(&trace->timeline, line->job, track, text);
 	return queue;
 }
@@ -213,8 +216,10 @@ static int add_work(const struct gp_proto_msg_work *line, void *data)
 	if (queue->open)
 		error = mark(trace, queue, line->at_ns, 'E', NULL);
 	queue->open = names[line->work] != NULL;
-	return error || !queue->open ? error
-				     : mark(trace, queue, line->at_ns, 'B', names[line->work]);
+	if (error || !queue->open)
+		return error;
+	return mark(trace, queue, line->at_ns, 'B',
+		    line->kfd_id == GP_DAEMON_NONE ? "has the GPU" : names[line->work]);
 }
 
 /* Jobs that came before the record begins have no line that names them. */
@@ -243,7 +248,7 @@ static int follow(struct trace *trace, u64 *decision, u64 *work)
 		if (got == -EINTR || got == -ETIMEDOUT)
 			got = -EAGAIN;
 		if (got && got != -EAGAIN)
-			return gp_fail(trace->diag, got, "gpreemptd has ended");
+			return gp_fail(trace->diag, got, "gpreemptd has exited");
 		/* However many events came meanwhile: all are in what is asked for now. */
 		while (!got)
 			got = gp_wire_receive(client->socket, &client->message, 0);

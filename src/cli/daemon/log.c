@@ -127,8 +127,10 @@ static int follow(struct settings *settings)
 			continue;
 		if (line.id > settings->next)
 			gp_diag(&settings->sink.diag, GP_WARNING,
-				ngettext("%llu line was lost: this program read too slowly",
-					 "%llu lines were lost: this program read too slowly",
+				ngettext("%llu line was lost because 'gpreempt log' could not keep "
+					 "up",
+					 "%llu lines were lost because 'gpreempt log' could not "
+					 "keep up",
 					 (unsigned long)(line.id - settings->next)),
 				(unsigned long long)(line.id - settings->next));
 		settings->next = line.id + 1;
@@ -136,7 +138,7 @@ static int follow(struct settings *settings)
 		if (error || fflush(stdout))
 			return error ? error : -EIO;
 	}
-	return gp_fail(&settings->sink.diag, error, "gpreemptd has ended");
+	return gp_fail(&settings->sink.diag, error, "gpreemptd has exited");
 }
 
 static int show(struct settings *settings)
@@ -207,9 +209,10 @@ static const struct gp_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("start with the last N lines of the record")},
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("also print completed operations and jobs that start or end")},
+	 N_("also print turns of batch jobs, completed operations, and\n"
+	    "jobs that start or end")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print every entry of the record as JSON, one object per line")},
+	 N_("print JSON, one object per line; implies --all")},
 	{OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write a trace to FILE ('-': standard output) for\n"
 	    "ui.perfetto.dev, with a track per job and per queue; with\n"
@@ -226,9 +229,9 @@ const struct gp_command gp_cli_log = {
 			  "job yielded to\n"
 			  "which, the observed state, the expected cost, and declined preemptions. "
 			  "With PID, prints\n"
-			  "only decisions about that process. Lines marked [observed] were "
-			  "recorded but not carried\n"
-			  "out (mode = observe)."),
+			  "only decisions about that process. Lines marked [observe mode] show "
+			  "what gpreemptd would\n"
+			  "have done if it had run with mode = act."),
 	.options = options,
 	.examples = "  gpreempt log --lines 20\n"
 		    "  gpreempt log --follow --json | jq 'select(.kind == \"suspend\")'\n"

@@ -102,8 +102,8 @@ static void add_times(struct gp_doc *doc, const struct gp_proto_msg_stats *stats
 	row(doc, _("normal: work arrival to drain"), &stats->burst[0]);
 	row(doc, _("offline: work arrival to drain"), &stats->burst[2]);
 	row(doc, _("work arrival to preemption"), &stats->waited);
-	row(doc, _("suspend, in the driver"), &stats->suspend);
-	row(doc, _("resume, in the driver"), &stats->resume);
+	row(doc, _("suspend, time in the driver"), &stats->suspend);
+	row(doc, _("resume, time in the driver"), &stats->resume);
 }
 
 /* An upper bound: how the two would have shared the GPU is not known. */
@@ -156,8 +156,7 @@ static void add_counts(struct gp_doc *doc, const struct gp_proto_msg_stats *stat
 		    (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);
 	if (stats->refused_clients || stats->dropped_messages)
 		gp_doc_line(doc,
-			    "over the limits of their users: clients refused: %llu, messages "
-			    "delayed: %llu",
+			    "due to per-user limits: clients refused: %llu, messages delayed: %llu",
 			    (unsigned long long)stats->refused_clients,
 			    (unsigned long long)stats->dropped_messages);
 }
@@ -284,10 +283,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_JOBS, "jobs", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("list the totals and latencies of single jobs: current ones\nand the last 1,000 that "
-	    "ended")},
+	 N_("list the totals and latencies of individual jobs: the\n"
+	    "current ones and the last 1,000 that ended")},
 	{OPTION_PID, "pid", GP_REQUIRED_ARGUMENT, "PID", GP_COMPLETE_PID,
-	 N_("list the jobs that had the process PID")},
+	 N_("list the jobs to which process PID belongs or belonged")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "PATTERN", GP_COMPLETE_NONE,
 	 N_("list the jobs of a group (shell pattern)")},
 	{OPTION_USER, "user", GP_REQUIRED_ARGUMENT, "USER", GP_COMPLETE_NONE,
@@ -306,18 +305,17 @@ const struct gp_command gp_cli_stats = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show totals of what gpreemptd did or, in observe mode, would have done"),
-	.description =
-		N_("Prints preemptions, time held, operations and their duration, latencies "
-		   "by class, and\n"
-		   "how often each reason applied since gpreemptd started. With mode = "
-		   "observe, estimates\n"
-		   "what mode = act would have gained.\n"
-		   "\n"
-		   "With --jobs, --pid, --group, --user, --cgroup or --since, lists single jobs "
-		   "instead:\n"
-		   "time run and held, suspensions, and latency percentiles of announced "
-		   "requests or,\n"
-		   "without these, of bursts of work."),
+	.description = N_("Prints preemptions, time held, operations and their duration, latencies "
+			  "by class, and\n"
+			  "how often each reason applied since gpreemptd started. With mode = "
+			  "observe, estimates\n"
+			  "how much time mode = act would have saved.\n"
+			  "\n"
+			  "With --jobs, --pid, --group, --user, --cgroup or --since, lists "
+			  "individual jobs instead:\n"
+			  "time run and held, suspensions, and latency percentiles of announced "
+			  "requests or, if\n"
+			  "there are none, of bursts of work."),
 	.options = options,
 	.examples = "  gpreempt stats\n"
 		    "  gpreempt stats --group training --since 1h\n"

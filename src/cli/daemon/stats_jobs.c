@@ -101,9 +101,10 @@ static int read_all(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 	}
 }
 
-static void add_columns(struct gp_doc *doc)
+/* A daemon that only observes holds no job: its figures are what would have been. */
+static void add_columns(struct gp_doc *doc, bool observed)
 {
-	static const struct {
+	const struct {
 		const char *key, *title;
 		bool right;
 	} columns[] = {
@@ -112,7 +113,10 @@ static void add_columns(struct gp_doc *doc)
 		{"class", "CLASS", false},
 		{"state", "STATE", false},
 		{"ran_ns", "RAN", true},
-		{"held_ns", "HELD", true},
+		{"switches", NULL, true},
+		{"switched_out", NULL, true},
+		{"lost_ns", NULL, true},
+		{"held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), true},
 		{"suspends", "SUSPENDS", true},
 		{"waited_ns", "WAITED", true},
 		{"latency_p50_ns", N_("LATENCY P50"), true},
@@ -145,7 +149,11 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 	gp_doc_cell(doc, gp_v_text(gp_cli_class_name(job->job_class)));
 	gp_doc_cell(doc, gp_v_as(gp_v_text(ended ? "ended" : "current"),
 				 ended ? _("ended") : _("current")));
-	gp_doc_cell(doc, gp_v_if(gp_cli_top_sees_work(job->gpu_id), gp_v_ns(job->ran_ns)));
+	gp_doc_cell(doc, gp_v_if(gp_cli_top_sees_work(job->gpu_id) || job->activity,
+				 gp_v_ns(gp_cli_top_ran_ns(job))));
+	gp_doc_cell(doc, gp_v_if(job->activity, gp_v_count(job->switches)));
+	gp_doc_cell(doc, gp_v_if(job->activity, gp_v_count(job->switched_out)));
+	gp_doc_cell(doc, gp_v_if(job->activity, gp_v_ns(job->lost_ns)));
 	gp_doc_cell(doc, gp_v_ns(job->held_ns));
 	gp_doc_cell(doc, gp_v_count(job->suspends));
 	gp_doc_cell(doc, gp_v_ns(job->waited_ns));
@@ -162,12 +170,15 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 	gp_doc_cell(doc, gp_v_text_or_missing(account->cgroup));
 }
 
-static void add_total(struct gp_doc *doc, const struct list *list)
+static void add_total(struct gp_doc *doc, const struct list *list, bool observed)
 {
+	bool sees = !list->count;
 	u64 ran = 0, held = 0, suspends = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		ran += list->items[i].job.ran_ns;
+		sees |= gp_cli_top_sees_work(list->items[i].job.gpu_id) ||
+			list->items[i].job.activity;
+		ran += gp_cli_top_ran_ns(&list->items[i].job);
 		held += list->items[i].job.held_ns;
 		suspends += list->items[i].job.suspends;
 	}
@@ -175,26 +186,35 @@ static void add_total(struct gp_doc *doc, const struct list *list)
 	gp_doc_fact(doc, "ran_ns", NULL, gp_v_ns(ran));
 	gp_doc_fact(doc, "held_ns", NULL, gp_v_ns(held));
 	gp_doc_fact(doc, "suspends", NULL, gp_v_count(suspends));
-	gp_doc_line(doc, "jobs: %zu; ran %s, held %s; suspensions: %llu", list->count,
-		    gp_duration_text(ran).text, gp_duration_text(held).text,
-		    (unsigned long long)suspends);
+	gp_doc_line(doc,
+		    observed ? _("jobs: %zu; ran %s; with mode = act they would have been held %s "
+				 "(suspensions: %llu)")
+			     : _("jobs: %zu; ran %s, held %s; suspensions: %llu"),
+		    list->count, sees ? gp_duration_text(ran).text : "?",
+		    gp_duration_text(held).text, (unsigned long long)suspends);
 }
 
 int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		      const struct gp_cli_stats_filter *filter, bool json)
 {
+	struct gp_proto_msg_daemon_status status = {0};
 	struct list list = {0};
 	struct gp_doc *doc;
-	int error = read_all(client, diag, filter, &list);
+	int error =
+		gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0, sizeof(status), 0);
 
+	if (error >= 0) {
+		memcpy(&status, client->message.body, sizeof(status));
+		error = read_all(client, diag, filter, &list);
+	}
 	if (error) {
 		free(list.items);
 		return error;
 	}
 	doc = gp_doc_new_answer();
-	add_total(doc, &list);
+	add_total(doc, &list, !status.mode);
 	gp_doc_table(doc, "jobs", NULL);
-	add_columns(doc);
+	add_columns(doc, !status.mode);
 	for (size_t i = 0; i < list.count; i++)
 		add_row(doc, &list.items[i]);
 	error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);

@@ -7,6 +7,7 @@
 
 #include "base/parse.h"
 #include "base/units.h"
+#include "cli/ahead.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/control/target_command.h"
 #include "cli/watch/top_view.h"
@@ -126,13 +127,13 @@ static void add_held(struct gp_doc *doc, const struct story *story)
 		gp_doc_line(doc, "It is allowed to run.");
 	else if (job->held_for != GP_DAEMON_NONE)
 		gp_doc_line(doc,
-			    observed ? _("It is running. With mode = act it would have been held "
+			    observed ? _("It is not held. With mode = act it would have been held "
 					 "for the last %s, to make room for pid %u.")
 				     : _("It has been held for %s, to make room for pid %u."),
 			    held.text, job->held_for);
 	else
 		gp_doc_line(doc,
-			    observed ? _("It is running. With mode = act it would have been held "
+			    observed ? _("It is not held. With mode = act it would have been held "
 					 "for the last %s.")
 				     : _("It has been held for %s."),
 			    held.text);
@@ -202,8 +203,8 @@ static void add_slice(struct gp_doc *doc, const struct gp_proto_msg_job *job)
 			    gp_duration_text(job->slice_us * 1000ull).text);
 		break;
 	case GP_SLICE_REQUESTED:
-		gp_doc_line(doc, "gpreemptd requested a time slice for it; the driver has not "
-				 "confirmed it yet.");
+		gp_doc_line(doc, "gpreemptd has requested a time slice for it, which the driver "
+				 "has not confirmed yet.");
 		break;
 	case GP_SLICE_FAILED:
 		gp_doc_line(doc, "Its time slice cannot be set: %s. gpreemptd keeps trying.",
@@ -214,10 +215,30 @@ static void add_slice(struct gp_doc *doc, const struct gp_proto_msg_job *job)
 	}
 }
 
+static void add_activity(struct gp_doc *doc, const struct gp_proto_msg_job *job)
+{
+	if (!job->activity)
+		return;
+	gp_doc_line(doc,
+		    ngettext("It got the GPU %llu time and had %u.%u %% of its time in the last "
+			     "second.",
+			     "It got the GPU %llu times and had %u.%u %% of its time in the last "
+			     "second.",
+			     (unsigned long)job->switches),
+		    (unsigned long long)job->switches, job->share_ppm / 10000,
+		    job->share_ppm / 1000 % 10);
+	gp_doc_line(doc,
+		    ngettext("The hardware preempted it %llu time; it waited %s in total.",
+			     "The hardware preempted it %llu times; it waited %s in total.",
+			     (unsigned long)job->switched_out),
+		    (unsigned long long)job->switched_out, gp_duration_text(job->lost_ns).text);
+}
+
 static void add_state(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
 	const char *job_class = gp_cli_class_name(job->job_class);
+	struct gp_proto_msg_ahead ahead;
 	char who[128], processes[48], queues[48];
 
 	gp_cli_decision_who(job->name, job->pid, who, sizeof(who));
@@ -233,11 +254,17 @@ static void add_state(struct gp_doc *doc, const struct story *story)
 	} else {
 		gp_doc_line(doc, "%s is a job of class %s with priority %u: %s, %s.", who,
 			    job_class, job->priority, processes, queues);
-		gp_doc_line(doc,
-			    "The GPU divides its time between jobs in time slices (nv-timeslice); "
-			    "gpreemptd cannot determine which jobs have work.");
+		gp_doc_line(doc, job->activity
+					 ? _("The GPU divides its time between jobs in time "
+					     "slices (nv-timeslice).")
+					 : _("The GPU divides its time between jobs in time slices "
+					     "(nv-timeslice); gpreemptd cannot determine which "
+					     "jobs have work."));
 		add_slice(doc, job);
+		add_activity(doc, job);
 	}
+	if (gp_cli_ahead_read(story->pid, &ahead))
+		gp_cli_ahead_lines(doc, &ahead);
 	if (*job->rule)
 		gp_doc_line(doc, "The rule '%.*s' of the configuration applies to it.",
 			    (int)sizeof(job->rule), job->rule);
@@ -251,9 +278,15 @@ static void add_totals(struct gp_doc *doc, const struct story *story)
 	const struct gp_proto_msg_job *job = &story->job;
 
 	gp_doc_line(doc,
-		    "In total it ran for %s and was held for %s. Suspensions: %llu; preemptions "
-		    "declined: %llu; failed operations: %llu.",
-		    gp_cli_top_sees_work(job->gpu_id) ? gp_duration_text(job->ran_ns).text : "?",
+		    story->status.mode
+			    ? _("In total it ran for %s and was held for %s. Suspensions: %llu; "
+				"preemptions declined: %llu; failed operations: %llu.")
+			    : _("In total it ran for %s. With mode = act it would have been held "
+				"for %s (suspensions: %llu). Preemptions declined: %llu; failed "
+				"operations: %llu."),
+		    gp_cli_top_sees_work(job->gpu_id) || job->activity
+			    ? gp_duration_text(gp_cli_top_ran_ns(job)).text
+			    : "?",
 		    gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
 		    (unsigned long long)job->declined, (unsigned long long)job->failures);
 	if (job->preempted)
@@ -297,10 +330,10 @@ static void add_lines(struct gp_doc *doc, const struct story *story)
 	}
 	gp_doc_line(doc, "Decisions (%zu of %zu):", story->count - first, story->count);
 	if (has_streams(story, first))
-		gp_doc_line(doc,
-			    "  (priorities include the stream priority at that time, which adds or "
-			    "subtracts %u)",
-			    GP_SCHED_STREAM_STEP);
+		gp_doc_line(
+			doc,
+			"  (a stream priority raised or lowered some of these priorities by %u)",
+			GP_SCHED_STREAM_STEP);
 	for (size_t i = first; i < story->count; i++)
 		gp_cli_decision_line(doc, &story->client, &story->line[i], "  ");
 }
@@ -317,8 +350,7 @@ static void add_sentences(struct gp_doc *doc, const struct story *story)
 		add_state(doc, story);
 		add_totals(doc, story);
 	} else {
-		gp_doc_line(doc, "pid %u does not belong to a current job of gpreemptd.",
-			    story->pid);
+		gp_doc_line(doc, "Process %u does not belong to any current job.", story->pid);
 	}
 	add_lines(doc, story);
 }
@@ -327,6 +359,7 @@ static void add_sentences(struct gp_doc *doc, const struct story *story)
 static void add_facts(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
+	struct gp_proto_msg_ahead ahead;
 
 	gp_doc_fact(doc, "pid", NULL, gp_v_count(story->pid));
 	gp_doc_fact(doc, "mode", NULL, gp_v_text(story->status.mode ? "act" : "observe"));
@@ -334,6 +367,7 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
 	gp_doc_fact(doc, "claim", NULL, gp_v_if(job->id, gp_v_text(claim_name(job->claim))));
 	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(job->away)));
+	gp_cli_ahead_facts(doc, gp_cli_ahead_read(story->pid, &ahead), &ahead);
 	gp_doc_open_list(doc, "decisions", NULL);
 	for (size_t i = 0; i < story->count; i++) {
 		gp_doc_open(doc, NULL, NULL);
@@ -389,13 +423,13 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("number of decisions to show (default 20)")},
+	 N_("show the last N decisions (default 20)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, with every decision")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("show decisions of the driver's scheduler, not of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
-	 N_("read DIR/sys instead of the live system")},
+	 N_("with --driver: read DIR/sys instead of the live system")},
 	{0},
 };
 
@@ -407,9 +441,9 @@ const struct gp_command gp_cli_why = {
 		N_("Explain why a process runs or waits: which job preempted it, and at what cost"),
 	.description = N_("Prints what gpreemptd knows about the job of PID: whether it may run, "
 			  "which job it makes\n"
-			  "room for, how often and how long it was held, and its last decisions "
-			  "with the observed\n"
-			  "state and their cost."),
+			  "room for, how often and how long it was held, and the latest decisions "
+			  "about it, with\n"
+			  "the state and the cost on which each was based."),
 	.options = options,
 	.examples = "  gpreempt why 4711\n"
 		    "  gpreempt why --lines 100 4711\n"

@@ -71,7 +71,7 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 			       strerror((int)-got));
 	}
 	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
-		return gp_fail(&cli->sink.diag, -EIO, "%s: cannot make a temporary copy", name);
+		return gp_fail(&cli->sink.diag, -EIO, "cannot create a temporary copy of %s", name);
 	return own;
 }
 
@@ -159,7 +159,7 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 	gp_buf_free(&list);
 	if (!error && inquiry->count == before)
 		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
-				"%s: contains no readable log, trace or profile", path);
+				"%s contains no readable log, trace or profile", path);
 	return error;
 }
 
@@ -243,13 +243,13 @@ const struct gp_command gp_cli_analyze = {
 	.summary = N_("Analyze logs and traces: how queues are created, used and preempted"),
 	.description = N_("Reads AMD_LOG_LEVEL logs, libhsakmt output, ftrace text (functions, "
 			  "graph, events,\n"
-			  "probes, trace-cmd report), trace.dat, KFD log lines, rocprof files, "
-			  "process lists of\n"
-			  "rocm-smi and amd-smi, the JSON of 'gpreempt log' and clocks.json of "
-			  "'gpreempt trace'.\n"
-			  "Each file is recognised by its content; programs and documents in a "
-			  "directory are\n"
-			  "skipped, because they may quote a log.\n"
+			  "probes, trace-cmd report), trace.dat, KFD kernel messages, rocprof "
+			  "files, process lists\n"
+			  "from rocm-smi and amd-smi, the JSON output of 'gpreempt log', and "
+			  "clocks.json from\n"
+			  "'gpreempt trace'. The format of each file is detected from its content. "
+			  "In a directory,\n"
+			  "source files and documents are skipped, because they may quote a log.\n"
 			  "\n"
 			  "The report shows how queues are created and how long each step takes, "
 			  "what happens to\n"

@@ -105,13 +105,13 @@ const struct gp_command gp_cli_compare = {
 	.arguments = "A B",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Compare the GPU work in the logs of two programs"),
-	.description = N_("Reads two AMD_LOG_LEVEL logs: queues, queues in common, kernels by name "
-			  "and class,\n"
-			  "sizes, rates, how many queues are used at once, and gaps in submission. "
-			  "Recommends how\n"
-			  "to preempt one program for the other, and why. The log has the time of "
-			  "submission, not\n"
-			  "of execution."),
+	.description = N_("Reads two AMD_LOG_LEVEL logs and compares their queues, kernels (by "
+			  "name and class, with\n"
+			  "sizes), submission rates and pauses, and how many queues are used at "
+			  "once. Recommends\n"
+			  "how to preempt one program for the other, and explains why. The logs "
+			  "contain the time of\n"
+			  "submission, not of execution."),
 	.options = options,
 	.examples =
 		"  gpreempt compare case_a_cnn.log case_b_transformer.log\n"

@@ -72,11 +72,11 @@ const struct gp_command gp_cli_queues_trace = {
 	.summary = N_("Explain queue ids and doorbells from the driver's trace"),
 	.description =
 		N_("Reads dmesg or ftrace text with [KFD-TRACE] messages, or the stock driver's\n"
-		   "dynamic-debug lines. Shows the ids and doorbells of each process, whether the "
-		   "ids are\n"
-		   "(pid % 256) x 4, the base of the doorbell offsets, and whether two processes "
-		   "share\n"
-		   "any of them."),
+		   "dynamic-debug lines. Shows the queue ids and doorbells of each process, "
+		   "whether the\n"
+		   "ids start at (pid % 256) x 4, what the doorbell offsets are relative to, and "
+		   "whether\n"
+		   "the ids or doorbells of two processes overlap."),
 	.options = options,
 	.examples = "  sudo dmesg | gpreempt queues-trace -\n"
 		    "  gpreempt queues-trace --json kfd_trace.txt\n",

@@ -45,14 +45,24 @@ static int add_input(struct arguments *arguments, const char *path)
 
 static bool looks_like_profile(const char *name)
 {
-	size_t len = strlen(name);
+	static const char *const ends[] = {".csv", ".db", ".json"};
+	static const char *const packed[] = {"", ".gz", ".zst"};
+	const char *base = strrchr(name, '/');
 
-	return (len > 4 && !strcmp(name + len - 4, ".csv")) ||
-	       (len > 3 && !strcmp(name + len - 3, ".db")) ||
-	       (len > 5 && !strcmp(name + len - 5, ".json"));
+	for (size_t i = 0; i < GP_ARRAY_SIZE(ends); i++) {
+		for (size_t k = 0; k < GP_ARRAY_SIZE(packed); k++) {
+			size_t len = strlen(name), end = strlen(ends[i]), pack = strlen(packed[k]);
+
+			if (len - (base ? (size_t)(base + 1 - name) : 0) > end + pack &&
+			    !strncmp(name + len - pack - end, ends[i], end) &&
+			    !strcmp(name + len - pack, packed[k]))
+				return true;
+		}
+	}
+	return false;
 }
 
-/* Files as named; of directories every .csv, .db and .json below. */
+/* Files as named; of directories every .csv, .db and .json below, compressed or not. */
 static int collect(struct arguments *arguments, const char *path, bool named, int depth)
 {
 	static const struct gp_root live = {""};
@@ -94,13 +104,13 @@ static void complain(struct arguments *arguments, const struct input *input)
 	if (stats->kind == GP_ROCPROF_NONE)
 		gp_diag(diag, GP_WARNING, "%s: not a rocprof file; skipped", input->path);
 	if (gp_trace_rocprof_beside(stats->kind))
-		gp_diag(diag, GP_WARNING, "%s: %s; contains nothing about queues; skipped",
+		gp_diag(diag, GP_WARNING, "%s (%s) contains no data about queues; skipped",
 			input->path, gp_trace_rocprof_kind_name(stats->kind));
 	if (stats->damaged && stats->first_bad_line)
 		gp_diag(diag, GP_WARNING,
 			ngettext(
 				"%s: %llu damaged row is not counted (line %llu)",
-				"%s: %llu damaged rows are not counted (the first is in line %llu)",
+				"%s: %llu damaged rows are not counted (the first is on line %llu)",
 				(unsigned long)stats->damaged),
 			input->path, (unsigned long long)stats->damaged,
 			(unsigned long long)stats->first_bad_line);
@@ -238,12 +248,12 @@ const struct gp_command gp_cli_report = {
 	.name = "report",
 	.arguments = "DIR|FILE...",
 	.completion = GP_COMPLETE_FILE,
-	.summary = N_("Report from rocprof files how work gets from HIP to the GPU"),
-	.description =
-		N_("Reads the files of rocprof (v1, v2) and rocprofv3 (CSV, JSON, database): HIP\n"
-		   "and HSA calls, kernels, copies, queues, time by layer, the waits of HIP\n"
-		   "calls, and checks of how submission works. Data in two files of one run is\n"
-		   "counted once."),
+	.summary = N_("Show how work gets from HIP to the GPU, based on rocprof files"),
+	.description = N_(
+		"Reads rocprof (v1, v2) and rocprofv3 files (CSV, JSON, database). Shows HIP\n"
+		"and HSA calls, kernels, copies, queues, the time spent in each layer and where\n"
+		"HIP calls wait, and checks how work is submitted. Data that appears in two\n"
+		"files of one run is counted once."),
 	.options = options,
 	.examples = "  # the directory rocprof or rocprofv3 wrote to\n"
 		    "  gpreempt report out/\n"

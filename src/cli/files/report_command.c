@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/read/plain.h"
+
 void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_command *command)
 {
 	memset(cli, 0, sizeof(*cli));
@@ -59,7 +61,7 @@ int gp_cli_report_open(struct gp_cli_report_cli *cli, const char *path, const ch
 		close(fd);
 		return gp_fail(&cli->sink.diag, -EISDIR, "%s is a directory; name a file", *name);
 	}
-	return fd;
+	return gp_trace_plain(fd, *name, &cli->sink.diag);
 }
 
 int gp_cli_report_timeline(struct gp_cli_report_cli *cli)

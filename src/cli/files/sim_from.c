@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "sim/command.h"
 #include "trace/analyse/recording.h"
+#include "trace/read/plain.h"
 
 #define DEFAULT_BURST_NS 100000u
 #define MAX_INPUTS       64
@@ -60,8 +61,8 @@ static int set(void *ctx, int id, const char *value)
 	switch (id) {
 	case GP_SIM_OPTION_FROM:
 		if (settings->input_count == MAX_INPUTS)
-			return gp_usage_error(settings->command, "too many files (at most %d)",
-					      MAX_INPUTS);
+			return gp_usage_error(settings->command,
+					      "too many --from files (at most %d)", MAX_INPUTS);
 		settings->inputs[settings->input_count++] = value;
 		return 0;
 	case GP_SIM_OPTION_OUTPUT:
@@ -105,6 +106,9 @@ static int read_inputs(struct settings *settings)
 
 		if (fd < 0)
 			return gp_fail(diag, -errno, "cannot open %s: %s", path, strerror(errno));
+		fd = gp_trace_plain(fd, path, diag);
+		if (fd < 0)
+			return fd;
 		error = gp_trace_recording_read(&settings->recording, fd, path, job_class, diag);
 		close(fd);
 		if (error)
@@ -117,10 +121,8 @@ static void say(const struct settings *settings)
 {
 	const struct gp_trace_recording *r = &settings->recording;
 
-	fprintf(stderr,
-		ngettext("%llu kernels of %zu program", "%llu kernels of %zu programs",
-			 r->program_count),
-		(unsigned long long)r->kernel_count, r->program_count);
+	fprintf(stderr, _("kernels: %llu, programs: %zu"), (unsigned long long)r->kernel_count,
+		r->program_count);
 	if (r->input_count > 1)
 		fprintf(stderr, "; %s",
 			r->together ? _("recorded at the same time and replayed with that timing")

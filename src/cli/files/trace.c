@@ -179,7 +179,7 @@ static void end_trace(struct arguments *arguments, struct gp_capture_tracefs *tr
 	error = gp_capture_tracefs_restore(trace);
 	if (error)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
-			"%s: some settings could not be restored: %s", trace->dir,
+			"cannot remove everything that this recording added to %s: %s", trace->dir,
 			strerror(-error));
 	gp_capture_guardian_dismiss(guardian);
 }
@@ -265,7 +265,8 @@ static int report(struct arguments *arguments, const struct gp_capture_tracefs *
 		error = add_logs(arguments, &inquiry, &logs);
 	if (!error && !logs)
 		gp_diag(diag, GP_WARNING, "%s",
-			_("no AMD log: the program did not use HIP, or cleared its environment"));
+			_("no AMD log: the program did not use HIP, cleared its environment, or "
+			  "ran with a low AMD_LOG_LEVEL"));
 	added = logs;
 	if (!error)
 		error = add_file(arguments, &inquiry, TEXT_FILE, &added);
@@ -366,11 +367,11 @@ const struct gp_command gp_cli_trace = {
 			  "\n"
 			  "DIR receives one amd_log_PID per process (a single amd_log with old "
 			  "runtimes) and\n"
-			  "ftrace.txt, all with MONOTONIC timestamps. With --container the log is "
-			  "the standard error\n"
-			  "of COMMAND. With --json or --markdown the standard output of COMMAND "
-			  "goes to standard\n"
-			  "error."),
+			  "ftrace.txt or trace.dat, all with MONOTONIC timestamps, and "
+			  "clocks.json. With --container\n"
+			  "the log is the standard error of COMMAND. With --json, --markdown or "
+			  "FILE '-', the\n"
+			  "standard output of COMMAND goes to standard error."),
 	.exit_status = N_(
 		"Exit status: that of COMMAND, or 128 + N if signal N killed it; 125 if recording "
 		"or\n"

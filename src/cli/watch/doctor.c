@@ -86,7 +86,9 @@ static void add_kfd(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 		gp_doc_fact(doc, "source", NULL, gp_v_text(probed ? "probed" : "derived"));
 	} else {
 		fact_as(doc, "version", "KFD", gp_v_missing(), "%s",
-			_("unknown version; --probe queries the driver"));
+			d->live && !d->probe_error
+				? _("unknown version (use --probe to query the driver)")
+				: _("unknown version"));
 		gp_doc_fact(doc, "source", NULL, gp_v_missing());
 	}
 	gp_doc_close(doc);
@@ -195,7 +197,7 @@ static void add_debugfs(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 			_("not mounted: mount -t debugfs none /sys/kernel/debug"));
 	else if (d->debugfs_error == -ENOENT)
 		fact_as(doc, "debugfs_mounted", "debugfs", mounted, "%s",
-			_("mounted, without kfd/hqds"));
+			_("mounted, but kfd/hqds does not exist"));
 	else if (d->debugfs_error)
 		fact_as(doc, "debugfs_mounted", "debugfs", mounted, _("mounted, kfd/hqds: %s"),
 			strerror(-d->debugfs_error));
@@ -297,13 +299,16 @@ struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d)
 	add_access(doc, d);
 	add_runtimes(doc, d);
 	add_mechanisms(doc, d);
-	gp_doc_note(doc, "The verdicts say what this machine allows. gpreempt uses all mechanisms "
-			 "except kfd-patched, where the driver's built-in scheduler decides.");
+	gp_doc_note(
+		doc,
+		"A verdict says whether this machine supports a mechanism. gpreempt uses all of "
+		"them except kfd-patched, which belongs to the driver's built-in scheduler.");
 	gp_doc_note(doc, "A suspended process keeps its VRAM.");
 	gp_doc_note(doc, "On AMD GPUs with hardware scheduling, each suspension briefly unmaps the "
 			 "queues of all processes on that GPU.");
-	gp_doc_note(doc, "If a preemption hangs, the driver resets the GPU after 9 s (amdgpu "
-			 "parameter queue_preemption_timeout_ms).");
+	gp_doc_note(doc,
+		    "On AMD GPUs, if a preemption hangs, the driver resets the GPU after the time "
+		    "set by the amdgpu parameter queue_preemption_timeout_ms (default 9 s).");
 	gp_doc_note(doc,
 		    "When a process that opened /dev/kfd exits, the driver preempts every queue of "
 		    "every GPU once; doctor therefore opens /dev/kfd only with --probe.");

@@ -145,10 +145,10 @@ static void say_nothing_found(const struct gp_inspect_find_options *find, struct
 {
 	if (find->log_count)
 		gp_fail(diag, -ENOENT,
-			"the log names no queue; record a log with AMD_LOG_LEVEL=4 (5 since ROCm "
-			"7.1)");
+			"the log contains no queues; record it with AMD_LOG_LEVEL=4 (5 with ROCm "
+			"7.1 or later)");
 	else
-		gp_fail(diag, -ENOENT, "no process on this machine has a GPU queue");
+		gp_fail(diag, -ENOENT, "no process has a KFD queue");
 }
 
 static int run_find(const struct gp_command *command, int argc, char **argv)
@@ -266,20 +266,22 @@ const struct gp_command gp_cli_find = {
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List the GPU queues of a process"),
-	.description = N_(
-		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and joins\n"
-		"them on the ring base and the queue object. '-' means unknown.\n"
-		"\n"
-		"HSA ID is id= in the log. Only KFD ID is the id of the driver; '? 0,1' means "
-		"that\n"
-		"several ids are possible. ACTIVE: the queue is in a hardware slot now or, if "
-		"only\n"
-		"the log is known, the log does not show its deletion. RPTR, WPTR and BACKLOG "
-		"count\n"
-		"packets; from a log they are those of the last packet, and BACKLOG is the number "
-		"of\n"
-		"packets ahead of it. FIRST (s) and LAST (s) are times of the clock of the log.\n"
-		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
+	.description =
+		N_("Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and "
+		   "matches\n"
+		   "queues by ring base and queue object. In the output, '-' means unknown.\n"
+		   "\n"
+		   "HSA ID is the id= of the log. KFD ID is the driver's id; '? 0,1' means that "
+		   "several\n"
+		   "ids are possible. ACTIVE: the queue is in a hardware slot now or, if there is "
+		   "only a\n"
+		   "log, the log does not show its deletion. RPTR, WPTR and BACKLOG are in "
+		   "packets; if\n"
+		   "they come from a log, they are those of the last packet, and BACKLOG is the "
+		   "number\n"
+		   "of packets ahead of it. FIRST (s) and LAST (s) are times on the clock of the "
+		   "log.\n"
+		   "SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
 	.options = find_options,
 	.examples = "  # a running process; as root also rings, pointers and activity\n"
 		    "  sudo gpreempt find 158036\n"
@@ -288,7 +290,7 @@ const struct gp_command gp_cli_find = {
 		    "  # a log from elsewhere, every process in it\n"
 		    "  gpreempt find --all --no-live --json app.log\n"
 		    "  # a compressed log\n"
-		    "  zcat app.log.gz | gpreempt find --no-live 158036 -\n"
+		    "  gpreempt find --no-live 158036 app.log.gz\n"
 		    "  # process 16 of a container\n"
 		    "  sudo gpreempt find --container zhen_vllm_dsv3 16\n",
 	.run = run_find,

@@ -27,13 +27,14 @@ const struct gp_command gp_cli_hqd = {
 	.name = "hqd",
 	.arguments = "",
 	.summary = N_("Show the hardware queue slots of AMD GPUs"),
-	.description = N_("Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: "
-			  "which\nqueues are in a hardware slot, their process, priority, ring and "
-			  "pointers. RPTR,\nWPTR and BACKLOG are in AQL packets (dw: dwords); PRIO "
-			  "is pipe/queue priority;\nDOORBELL is the dword on the doorbell BAR. A "
-			  "slot gets its PID from the descriptor\n(mqds) with the same ring, "
-			  "address and doorbell. CHECK is ok, high (backlog of 100\npackets or "
-			  "more), off (the queue is not time-sliced) or inactive."),
+	.description = N_(
+		"Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: which\n"
+		"queues are in a hardware slot, their process, priority, ring and pointers. RPTR,\n"
+		"WPTR and BACKLOG are in AQL packets (dw: dwords); PRIO is pipe/queue priority;\n"
+		"DOORBELL is the dword offset in the doorbell BAR. PID comes from the descriptor\n"
+		"(mqds) with the same ring, MQD address and doorbell. CHECK is ok, high (backlog "
+		"of\n"
+		"100 packets or more), off (the queue is not time-sliced) or inactive."),
 	.options = options,
 	.examples = "  sudo gpreempt hqd\n"
 		    "  sudo gpreempt hqd --watch 500ms --pid 4242\n"

@@ -133,9 +133,13 @@ int gp_cli_kfd_check_owners(struct gp_cli_kfd_cli *cli, const char *pids_from)
 {
 	if (!cli->query.pid || *pids_from)
 		return 0;
+	if (cli->query.file)
+		return gp_fail(&cli->sink.diag, -ENODATA,
+			       "--pid needs the mqds saved with this file, which name the owner of "
+			       "each queue (--mqds)");
 	return gp_fail(&cli->sink.diag, -ENODATA,
-		       "--pid needs mqds to determine which process owns a queue: give a saved "
-		       "copy with --mqds, or run as root");
+		       "--pid needs mqds, which name the owner of each queue, but they cannot be "
+		       "read; run as root, or give a saved copy with --mqds");
 }
 
 int gp_cli_kfd_sample_slots(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out,
@@ -232,8 +236,12 @@ static int take_sample(void *ctx, FILE *stream)
 
 static int not_found(struct gp_cli_kfd_cli *cli)
 {
-	if (cli->query.pid)
-		gp_fail(&cli->sink.diag, -ESRCH, "no queue belongs to process %u", cli->query.pid);
+	if (cli->query.pid && cli->query.gpu_id)
+		gp_fail(&cli->sink.diag, -ESRCH, "process %u has no queue on GPU %x in this list",
+			cli->query.pid, cli->query.gpu_id);
+	else if (cli->query.pid)
+		gp_fail(&cli->sink.diag, -ESRCH, "process %u has no queue in this list",
+			cli->query.pid);
 	else
 		gp_fail(&cli->sink.diag, -ESRCH, "GPU %x not found", cli->query.gpu_id);
 	return GP_EXIT_FAILED;

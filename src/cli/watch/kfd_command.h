@@ -49,7 +49,7 @@ enum gp_cli_kfd_option {
 	{GP_OPT_GPU, "gpu", GP_REQUIRED_ARGUMENT, "ID", GP_COMPLETE_NONE, \
 	 N_("show only this GPU (KFD gpu_id in hex, as printed)")}, \
 	{GP_OPT_WATCH, "watch", GP_OPTIONAL_ARGUMENT, "TIME", GP_COMPLETE_NONE, \
-	 N_("repeat every second (or TIME) and mark changes")}, \
+	 N_("repeat every second (or every TIME) and mark changes")}, \
 	{GP_OPT_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE, \
 	 N_("stop --watch after N readings")}, \
 	{GP_OPT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \

@@ -28,8 +28,9 @@ const struct gp_command gp_cli_mqd = {
 		"Decodes /sys/kernel/debug/kfd/mqds (needs root), or a saved copy of it: every\n"
 		"queue of every process, whether it is on the GPU or not. A descriptor holds the\n"
 		"state saved when the queue was last unmapped; for a queue in a slot, 'hqd' shows\n"
-		"the current state. SAVED is the size of the control stack in use; a value other\n"
-		"than 0 means that waves were stopped in the middle of a kernel."),
+		"the current state. SAVED is the part of the control stack in use, in bytes; a "
+		"value\n"
+		"other than 0 means that waves were stopped in the middle of a kernel."),
 	.options = options,
 	.examples = "  sudo gpreempt mqd --pid 4242\n"
 		    "  gpreempt mqd --file mqds.txt --registers\n",

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/watch/documents.h"
 #include "cli/watch/row.h"
+#include "proto/swapped.h"
 
 /* The sum of one reading over the GPUs of a process. */
 struct sum {
@@ -217,6 +218,24 @@ struct gp_doc *gp_cli_ps_doc(const struct gp_inspect_ps *ps)
 	return doc;
 }
 
+/* A process whose GPU memory this user moved to host memory has no GPU open. */
+static void add_swapped(struct gp_doc *doc)
+{
+	struct gp_proto_swapped_list list = {0};
+
+	if (gp_proto_swapped_read(&list) || !list.count)
+		return;
+	gp_doc_table(doc, "swapped", NULL);
+	gp_doc_column(doc, "pid", "PID");
+	gp_doc_column(doc, "bytes", N_("SWAPPED OUT"));
+	gp_doc_right(doc);
+	for (size_t i = 0; i < list.count; i++) {
+		gp_doc_cell(doc, gp_v_count(list.items[i].pid));
+		gp_doc_cell(doc, gp_v_number(GP_UNIT_BYTES, list.items[i].bytes));
+	}
+	gp_proto_swapped_free(&list);
+}
+
 enum { OPTION_JSON = 'j', OPTION_ROOT = 256 };
 
 struct settings {
@@ -240,6 +259,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_command_diag sink;
 	struct gp_inspect_ps ps;
+	struct gp_doc *doc;
 	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
@@ -252,7 +272,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
 		return GP_EXIT_FAILED;
-	error = gp_cli_answer(gp_cli_ps_doc(&ps), settings.json, &sink.diag);
+	doc = gp_cli_ps_doc(&ps);
+	if (gp_root_is_live(&settings.root))
+		add_swapped(doc);
+	error = gp_cli_answer(doc, settings.json, &sink.diag);
 	gp_inspect_ps_free(&ps);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
@@ -270,11 +293,13 @@ const struct gp_command gp_cli_ps = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("List the processes that use a GPU, with their queues and containers"),
-	.description =
-		N_("One line per process known to the driver. GPUS are KFD topology nodes, QUEUES "
-		   "are\ncounted by type, SDMA is the time spent in copy engines, CUS the number "
-		   "of compute\nunits that hold its waves now, EVICTED the time the driver kept it "
-		   "off the GPU.\nFigures are sums over all GPUs; '-' means unknown."),
+	.description = N_("Prints one line per process that uses a GPU:\n"
+			  "  GPUS     KFD topology nodes, or nvidiaN for NVIDIA GPUs\n"
+			  "  QUEUES   number of queues by type\n"
+			  "  SDMA     time spent in copy engines\n"
+			  "  CUS      compute units that hold waves of the process now\n"
+			  "  EVICTED  time the driver kept the process off the GPU\n"
+			  "Figures are sums over all GPUs; '-' means unknown."),
 	.options = options,
 	.examples = "  gpreempt ps\n"
 		    "  # pids of all processes with compute queues\n"

@@ -93,12 +93,12 @@ static void add_summary(struct gp_doc *doc, const struct gp_kfd_runlist_node *no
 		gp_doc_line(doc, "GPU %x: no active runlist", node->gpu_id);
 	else if (figures->oversubscribed)
 		gp_doc_line(doc,
-			    "GPU %x: oversubscribed, so processes take turns (processes: %zu, "
-			    "mapped queues: %zu)",
+			    "GPU %x: oversubscribed: processes take turns (processes: %zu, mapped "
+			    "queues: %zu)",
 			    node->gpu_id, figures->processes, figures->queues);
 	else
 		gp_doc_line(doc,
-			    "GPU %x: not oversubscribed, all mapped queues are on the GPU at once "
+			    "GPU %x: not oversubscribed: all mapped queues are on the GPU at once "
 			    "(processes: %zu, mapped queues: %zu)",
 			    node->gpu_id, figures->processes, figures->queues);
 }

@@ -149,7 +149,7 @@ static const struct gp_option options[] = {
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("show the driver's built-in scheduler instead of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
-	 N_("read DIR/sys instead of the live system")},
+	 N_("with --driver: read DIR/sys instead of the live system")},
 	{0},
 };
 

@@ -3,6 +3,7 @@
  * The columns of `gpreempt top`: a line of gp_cli_top_put_job(), put_device() or put_queue() is a
  * column of the table, a member in JSON and, of jobs, a column of the full screen.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,8 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 	case GP_DAEMON_RESUMING:
 		return _("resuming");
 	default:
+		if (job->activity)
+			return job->share_ppm ? _("running") : _("idle");
 		if (!gp_cli_top_sees_work(job->gpu_id))
 			return _("sharing");
 		return job->busy_queues ? _("running") : _("idle");
@@ -144,6 +147,36 @@ static bool any_slices(const struct gp_cli_top_data *top)
 	return false;
 }
 
+static bool any_activity(const struct gp_cli_top_data *top)
+{
+	for (size_t i = 0; i < top->job_count; i++) {
+		if (top->jobs[i].activity)
+			return true;
+	}
+	return false;
+}
+
+u64 gp_cli_top_ran_ns(const struct gp_proto_msg_job *job)
+{
+	return job->activity ? job->active_ns : job->ran_ns;
+}
+
+/* What the driver reports of its use of the GPU. */
+static void put_activity(struct gp_cli_row *row, const struct gp_cli_top_data *top,
+			 const struct gp_proto_msg_job *job)
+{
+	bool known = job->activity;
+
+	gp_cli_put(row, "gpu_share_ppm", any_activity(top) ? "GPU" : NULL,
+		   RIGHT_AT(9, 6) | GP_CLI_WIDE,
+		   gp_v_if(known, gp_v_as(gp_v_count(job->share_ppm),
+					  gp_cli_text(row, "%u.%u%%", job->share_ppm / 10000,
+						      job->share_ppm / 1000 % 10))));
+	gp_cli_put(row, "switches", NULL, 0, gp_v_if(known, gp_v_count(job->switches)));
+	gp_cli_put(row, "switched_out", NULL, 0, gp_v_if(known, gp_v_count(job->switched_out)));
+	gp_cli_put(row, "lost_ns", NULL, 0, gp_v_if(known, gp_v_ns(job->lost_ns)));
+}
+
 /* What the driver has, not what was asked of it. */
 static struct gp_show_value slice_value(struct gp_cli_row *row, const struct gp_proto_msg_job *job)
 {
@@ -194,7 +227,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "busy_queues", NULL, 0, gp_v_if(sees, gp_v_count(job->busy_queues)));
 	gp_cli_put(row, "priority", "PRIO", RIGHT_AT(3, 5), gp_v_count(job->priority));
 	gp_cli_put(row, "weight", NULL, 0, gp_v_if(daemon, gp_v_count(job->weight)));
-	gp_cli_put(row, "name", "NAME", AT(12, 0),
+	gp_cli_put(row, "name", "NAME", AT(13, 0),
 		   gp_v_if(known, gp_v_text(field(row, job->name, sizeof(job->name)))));
 	gp_cli_put(row, "group", NULL, 0,
 		   gp_v_text_or_missing(field(row, job->group, sizeof(job->group))));
@@ -212,19 +245,21 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		   gp_v_if(job->held_for != GP_DAEMON_NONE, gp_v_count(job->held_for)));
 	gp_cli_put(row, "stopped_by", NULL, 0, gp_v_if(by, gp_v_count(by)));
 	gp_cli_put(row, "away", NULL, 0, gp_v_text(gp_cli_away_name(job->away)));
-	gp_cli_put(row, "held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), RIGHT_AT(9, 8),
+	gp_cli_put(row, "held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), RIGHT_AT(10, 8),
 		   gp_v_ns(job->held_ns));
-	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8), gp_v_if(sees, gp_v_ns(job->ran_ns)));
+	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8),
+		   gp_v_if(sees || job->activity, gp_v_ns(gp_cli_top_ran_ns(job))));
+	put_activity(row, top, job);
 	gp_cli_put(row, "waited_ns", "WAITED", RIGHT_AT(7, 8),
 		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
-	gp_cli_put(row, "suspends", "SUSPENDS", RIGHT_AT(10, 6), gp_v_count(job->suspends));
+	gp_cli_put(row, "suspends", "SUSPENDS", RIGHT_AT(11, 6), gp_v_count(job->suspends));
 	put_latency(row, job, daemon);
 	gp_cli_put(row, "preempted", NULL, 0, gp_v_if(daemon, gp_v_count(job->preempted)));
 	gp_cli_put(row, "declined", NULL, 0, gp_v_count(job->declined));
 	gp_cli_put(row, "failures", NULL, 0, gp_v_count(job->failures));
 	gp_cli_put(row, "backlog", "BACKLOG", RIGHT_AT(6, 8) | GP_CLI_WIDE,
 		   gp_v_if(job->backlog != GP_DAEMON_UNKNOWN, gp_v_count(job->backlog)));
-	gp_cli_put(row, "slice", any_slices(top) ? "SLICE" : NULL, RIGHT_AT(11, 10) | GP_CLI_WIDE,
+	gp_cli_put(row, "slice", any_slices(top) ? "SLICE" : NULL, RIGHT_AT(12, 10) | GP_CLI_WIDE,
 		   slice_value(row, job));
 	gp_cli_put(row, "slice_us", NULL, 0,
 		   gp_v_if(job->slice_state == GP_SLICE_CONFIRMED, gp_v_count(job->slice_us)));
@@ -239,10 +274,50 @@ const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 {
 	if (top->from_driver)
 		return top->driver.policy;
-	return device->broken        ? _("disabled")
-	       : device->stands_down ? _("stands down")
-	       : device->can_suspend ? gp_sched_policy_name(device->policy)
-				     : _("none");
+	return device->broken                             ? _("disabled")
+	       : device->stands_down                      ? _("stands down")
+	       : device->can_suspend || device->can_share ? gp_sched_policy_name(device->policy)
+							  : _("none");
+}
+
+static struct gp_show_value activity_value(const struct gp_proto_msg_device *device)
+{
+	static const char *const names[] = {NULL, "unused", "read", "failed"};
+
+	return gp_v_text_or_missing(device->reading < GP_ARRAY_SIZE(names) ? names[device->reading]
+									   : NULL);
+}
+
+/* What is missing, and what to do about it. */
+static void explain_activity(struct gp_doc *doc, const struct gp_proto_msg_device *device)
+{
+	if (device->reading == GP_READING_ON && device->switches_lost)
+		gp_doc_line(doc,
+			    "GPU %x: %llu records of its use are missing; times are too small.",
+			    device->gpu_id, (unsigned long long)device->switches_lost);
+	if (device->reading != GP_READING_FAILED)
+		return;
+	switch (-device->reading_error) {
+	case EPERM:
+		gp_doc_line(doc,
+			    "GPU %x: RAN, BUSY and GPU are missing: the driver reports which "
+			    "process uses a GPU only to root (start gpreemptd as root).",
+			    device->gpu_id);
+		break;
+	case EREMOTE:
+		gp_doc_line(doc,
+			    "GPU %x: RAN, BUSY and GPU are missing: gpreemptd runs in a container "
+			    "with its own process ids (start it on the host, or with the pid "
+			    "namespace of the host).",
+			    device->gpu_id);
+		break;
+	default:
+		gp_doc_line(
+			doc,
+			"GPU %x: RAN, BUSY and GPU are missing: gpreemptd cannot determine which "
+			"process uses the GPU (%s).",
+			device->gpu_id, strerror(-device->reading_error));
+	}
 }
 
 static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top,
@@ -258,7 +333,11 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 	gp_cli_put(row, "running", "RUNNING", AT(4, 0), gp_v_if(sees, gp_v_count(device->running)));
 	gp_cli_put(row, "held", held, AT(5, 0), gp_v_count(device->held));
 	gp_cli_put(row, "busy_ns", "BUSY", RIGHT_AT(6, 0),
-		   gp_v_if(sees && daemon, gp_v_ns(device->busy_ns)));
+		   gp_v_if(daemon && (sees || device->reading == GP_READING_ON),
+			   gp_v_ns(sees ? device->busy_ns : device->active_ns)));
+	gp_cli_put(row, "activity", NULL, 0, activity_value(device));
+	gp_cli_put(row, "switches_lost", NULL, 0,
+		   gp_v_if(device->reading == GP_READING_ON, gp_v_count(device->switches_lost)));
 	gp_cli_put(row, "policy", "POLICY", AT(2, 0),
 		   gp_v_as(gp_v_text(policy), gp_cli_top_policy(top, device)));
 	gp_cli_put(row, "can_suspend", NULL, 0, gp_v_if(daemon, gp_v_bool(device->can_suspend)));
@@ -327,8 +406,8 @@ static void add_driver(struct gp_doc *doc, const struct gp_inspect_driver_sched 
 	gp_doc_fact(doc, "policy", NULL, gp_v_text(driver->policy));
 	gp_doc_close(doc);
 	if (strcmp(driver->policy, "off") == 0)
-		gp_doc_line(doc, "The scheduler is off: write a policy to "
-				 "/sys/module/amdgpu/parameters/kfd_sched to enable it.");
+		gp_doc_line(doc, "The scheduler is off: to enable it, write a policy such as "
+				 "'priority' to /sys/module/amdgpu/parameters/kfd_sched.");
 	gp_doc_line(doc, "Suspensions: %llu, resumes: %llu, failed attempts: %llu.",
 		    (unsigned long long)driver->suspends, (unsigned long long)driver->resumes,
 		    (unsigned long long)driver->errors);
@@ -378,8 +457,12 @@ struct gp_doc *gp_cli_top_doc(const struct gp_cli_top_data *top, const char *dri
 	if (*problem)
 		gp_doc_line(doc, "gpreemptd cannot act: %s", problem);
 	if (*driver_policy && strcmp(driver_policy, "off") != 0)
-		gp_doc_line(doc, "The driver also schedules (policy %s): see gpreempt top --driver",
+		gp_doc_line(doc,
+			    "The driver's built-in scheduler is also active (policy %s); see "
+			    "'gpreempt top --driver'.",
 			    driver_policy);
+	for (size_t i = 0; i < top->device_count && !top->from_driver; i++)
+		explain_activity(doc, &top->devices[i]);
 	add_devices(doc, top, GP_CLI_JSON);
 	add_devices(doc, top, GP_CLI_TEXT);
 	add_jobs(doc, top, GP_CLI_JSON);

@@ -87,12 +87,12 @@ int gp_cli_top_read_driver(struct gp_cli_top_data *top, const struct gp_root *ro
 	error = gp_inspect_driver_sched_read(root, &top->driver);
 	if (error == -EPROTO)
 		return gp_fail(diag, error,
-			       "unknown format of %s; the driver may be a different version",
+			       "%s has an unknown format; the driver may be a different version",
 			       GP_DRIVER_SCHED);
 	if (error)
 		return gp_fail(diag, error,
-			       "cannot read %s: %s (requires root and an amdgpu with the built-in "
-			       "scheduler; see gpreempt doctor)",
+			       "cannot read %s: %s (requires root and an amdgpu driver with the "
+			       "built-in scheduler; see 'gpreempt doctor')",
 			       GP_DRIVER_SCHED, strerror(-error));
 	top->from_driver = true;
 	top->status.mode = 1;

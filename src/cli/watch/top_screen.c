@@ -16,6 +16,7 @@
 #include "base/core.h"
 #include "base/parse.h"
 #include "base/clock.h"
+#include "base/units.h"
 
 enum { INTERVAL_MS = 1000, ESCAPE = 27, PIN_NONE = 0, PIN_HOLD = 2 };
 
@@ -80,6 +81,19 @@ static int read_top(struct gp_cli_top_screen *screen)
 	return error;
 }
 
+/* The daemon ends a suspension at max_suspend, or when its lease is lost. */
+static void watch_held(struct gp_cli_top_screen *screen)
+{
+	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->held);
+
+	if (!screen->held || !job || job->pin == PIN_HOLD)
+		return;
+	snprintf(screen->said, sizeof(screen->said),
+		 _("process %u runs again: the suspension ended after %s; 's' suspends it again"),
+		 job->pid, gp_duration_text(screen->top.status.now_ns - screen->held_ns).text);
+	screen->held = 0;
+}
+
 static void take(struct gp_cli_top_screen *screen, bool tick)
 {
 	struct gp_cli_top_data *top = &screen->top;
@@ -98,6 +112,7 @@ static void take(struct gp_cli_top_screen *screen, bool tick)
 			note_gpu(&screen->gpus[i], &top->devices[i], elapsed);
 		screen->read_ns = top->status.now_ns;
 	}
+	watch_held(screen);
 	gp_cli_top_arrange(top, screen->sort, screen->filter);
 	if (!gp_cli_top_find(screen, screen->selected))
 		screen->selected = top->job_count ? top->jobs[0].id : 0;
@@ -124,8 +139,10 @@ static void do_action(struct gp_cli_top_screen *screen)
 							      ? PIN_HOLD
 							      : PIN_NONE};
 
-		gp_cli_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_PIN, &pin,
-				  sizeof(pin), 0, 0);
+		int error = gp_cli_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_PIN,
+					      &pin, sizeof(pin), 0, 0);
+		screen->held = !error && pin.pin == PIN_HOLD ? job->id : 0;
+		screen->held_ns = screen->top.status.now_ns;
 	}
 	take(screen, false);
 }
@@ -208,8 +225,8 @@ static void end_input(struct gp_cli_top_screen *screen)
 		screen->priority = (u32)priority;
 		screen->mode = GP_TOP_CONFIRM;
 	} else {
-		snprintf(screen->said, sizeof(screen->said), _("'%s' is not a priority"),
-			 screen->input);
+		snprintf(screen->said, sizeof(screen->said),
+			 _("'%s' is not a priority (0 to 65535)"), screen->input);
 		screen->mode = GP_TOP_LIST;
 	}
 }

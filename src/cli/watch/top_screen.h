@@ -42,6 +42,8 @@ struct gp_cli_top_screen {
 	char filter[GP_TOP_INPUT], input[GP_TOP_INPUT];
 	u64 selected; /* id of a job; 0: none */
 	u64 concerns; /* id of the job that is asked about */
+	u64 held;     /* id of the job that this screen suspended; 0: none */
+	u64 held_ns;  /* the daemon's time of that */
 	u32 priority;
 	char said[256];
 	struct gp_cli_top_gpu gpus[GP_DAEMON_DEVICES];

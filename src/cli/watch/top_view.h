@@ -46,6 +46,8 @@ const char *gp_cli_top_sort_name(enum gp_cli_top_sort sort);
 /* Whether it is known which queues have work: those of NVIDIA are in memory that only the program
  * reads, and the hardware shares the GPU by time slices. */
 bool gp_cli_top_sees_work(u32 gpu_id);
+/* Time on the GPU: as its driver reports it, or as gpreemptd sees its work. */
+u64 gp_cli_top_ran_ns(const struct gp_proto_msg_job *job);
 /* "priority", or why nothing is preempted there. */
 const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 			      const struct gp_proto_msg_device *device);

@@ -97,7 +97,7 @@ static struct gp_doc *make_doc(u32 pid, const struct decision *list, size_t coun
 
 	gp_doc_fact(doc, "pid", NULL, gp_v_count(pid));
 	if (!count)
-		gp_doc_line(doc, "The driver has no decisions about this process.");
+		gp_doc_line(doc, "The driver has recorded no decisions about this process.");
 	for (size_t i = count > lines ? count - (size_t)lines : 0; i < count; i++) {
 		sentence(&list[i], text, sizeof(text));
 		gp_cli_line(doc, "  %llu.%06llu s %s",
@@ -126,8 +126,8 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 
 	if (error)
 		return gp_fail(diag, error,
-			       "cannot read %s: %s (requires root and an amdgpu with the built-in "
-			       "scheduler; see gpreempt doctor)",
+			       "cannot read %s: %s (requires root and an amdgpu driver with the "
+			       "built-in scheduler; see 'gpreempt doctor')",
 			       DECISIONS, strerror(-error));
 	for (line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line && !error;
 	     line = strtok_r(NULL, "\n", &rest)) {

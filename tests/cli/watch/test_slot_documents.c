@@ -231,14 +231,14 @@ static void runlist_shows_turns_and_what_is_not_mapped(void **state)
 	text = runlist_text(&runlists, false);
 	assert_non_null(strstr(text, "0/3"));
 	assert_int_equal(count_of(text, "5f21  "), 2);
-	assert_non_null(strstr(text, "not oversubscribed, all mapped queues are on the GPU at once "
+	assert_non_null(strstr(text, "not oversubscribed: all mapped queues are on the GPU at once "
 				     "(processes: 2, mapped queues: 1)"));
 	free(text);
 	gp_inspect_runlists_free(&runlists);
 	query = query_of("debugfs/gfx9/rls_oversubscribed", NULL);
 	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
 	text = runlist_text(&runlists, false);
-	assert_non_null(strstr(text, "GPU 5f21: oversubscribed, so processes take turns "
+	assert_non_null(strstr(text, "GPU 5f21: oversubscribed: processes take turns "
 				     "(processes: 1, mapped queues: 4)"));
 	assert_non_null(strstr(text, "GPU 5f22: no active runlist"));
 	free(text);

@@ -91,7 +91,8 @@ static void top_shows_in_json_what_it_shows_in_the_table(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "gpreemptd (pid 7), mode act: 2 jobs, 1 held\n"));
-	assert_non_null(strstr(text, "The driver also schedules (policy priority)"));
+	assert_non_null(
+		strstr(text, "The driver's built-in scheduler is also active (policy priority)"));
 	assert_non_null(strstr(text, "held        0/2        -"));
 	assert_non_null(strstr(text, "running     1/1        4"));
 	free(text);
