@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Case A: a small convolutional network that serves images; the online task. Needs PyTorch for ROCm."""
+"""Case A: classifies images with a small convolutional network; the online task. Needs PyTorch for ROCm."""
 import poc_torch
 
 

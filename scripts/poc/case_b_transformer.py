@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Case B: trains a transformer of BERT-base's shape, step after step; the offline task. Needs PyTorch for ROCm."""
+"""Case B: trains a transformer of the size of BERT-base; the offline task. Needs PyTorch for ROCm."""
 import poc_torch
 
 

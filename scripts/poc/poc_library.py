@@ -50,7 +50,7 @@ class Poc:
         try:
             self.library = ctypes.CDLL(path)
         except OSError as error:
-            raise PocError(f"libgpreempt_poc.so cannot be loaded: run make, or set GPREEMPT_POC_LIBRARY ({error})")
+            raise PocError(f"cannot load libgpreempt_poc.so ({error}); run make, or set GPREEMPT_POC_LIBRARY to its path")
         self.library.gpreempt_poc_error.restype = ctypes.c_char_p
         self.entries = (QueueStatus * QUEUES_MAX)()
         self.check(self.library.gpreempt_poc_set_limit(int(limit_s * 1000)))

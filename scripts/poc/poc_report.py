@@ -64,9 +64,9 @@ def text(facts):
         lines += [f"           output: {line}" for line in task["said"]]
     lines += ["", f"  observed {shown(facts['seconds']['baseline'], 1)} s without and "
                   f"{shown(facts['seconds']['preempt'], 1)} s with preemption, {facts['samples']} samples",
-              f"  {facts['preemptions']} preemptions of {facts['queues_stopped']} queues, {facts['lost_leases']} leases "
-              f"lost, {facts['yields']} resumed early at the time limit",
-              f"  offline suspended for {shown(facts['offline_stopped_share'] and 100 * facts['offline_stopped_share'], 1)}"
+              f"  preemptions: {facts['preemptions']}; queues suspended: {facts['queues_stopped']}; leases lost: "
+              f"{facts['lost_leases']}; resumed early at the time limit: {facts['yields']}",
+              f"  offline task suspended for {shown(facts['offline_stopped_share'] and 100 * facts['offline_stopped_share'], 1)}"
               " % of the time with preemption", "",
               f"  {'ms':<34}{'mean':>11}{'p50':>11}{'p95':>11}{'p99':>11}{'max':>11}{'count':>8}",
               row("online busy, without preemption", facts["online_ms"]["baseline"]),
@@ -75,7 +75,7 @@ def text(facts):
               f"  without / with preemption: mean {shown(ratio['mean'], 2)}, p50 {shown(ratio['p50'], 2)}, "
               f"p99 {shown(ratio['p99'], 2)} (above 1: preemption helped the online task)"]
     if facts["machine"]["virtual_gpu"]:
-        lines.append("  on the virtual GPU: times come from the model; they show order and counts, not speed")
+        lines.append("  virtual GPU: times come from its model and are not hardware results")
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +128,7 @@ def timeline(run, width=860):
     parts.append(f'<text x="0" y="{34 * len(rows) + 24}" class="axis">0 s</text><text x="{width - 60}" '
                  f'y="{34 * len(rows) + 24}" class="axis">{end - start:.2f} s</text>'
                  f'<text x="{min(switch + 4, width - 200):.0f}" y="{34 * len(rows) + 24}" class="axis">'
-                 "from here with preemption</text>")
+                 "preemption starts here</text>")
     return "".join(parts) + "</svg>"
 
 

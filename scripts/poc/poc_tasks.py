@@ -39,7 +39,7 @@ def default_command(role):
     if example:
         return f"{shlex.quote(example)} --seconds {{seconds}}"
     raise SystemExit(f"test_preemption.py: no {role} task: {missing}, and the examples are not built (they need the HIP "
-                     f"headers and library: libamdhip64-dev). Name one with --{role} COMMAND or --{role}-pid PID.")
+                     f"headers and library: libamdhip64-dev). Specify one with --{role} COMMAND or --{role}-pid PID.")
 
 
 class Task:

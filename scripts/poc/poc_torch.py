@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Shared by the PyTorch cases: options, the device, and saying what is missing when something is."""
 import argparse
+import signal
 import sys
 import time
 
@@ -10,11 +11,11 @@ def device(program):
     try:
         import torch
     except ImportError:
-        sys.exit(f"{program}: PyTorch is not installed: https://pytorch.org, a build for ROCm. On the virtual GPU the C "
-                 "examples stand in for it (build/examples).")
+        sys.exit(f"{program}: PyTorch is not installed; install a ROCm build from https://pytorch.org. On the virtual "
+                 "GPU, use the C examples in build/examples instead.")
     if not torch.cuda.is_available():
         why = "this PyTorch was not built for a GPU" if not (torch.version.hip or torch.version.cuda) else \
-            "PyTorch finds no GPU: is the driver loaded, and may you open /dev/kfd and /dev/dri/renderD*?"
+            "PyTorch finds no GPU; check that the driver is loaded and that you may open /dev/kfd and /dev/dri/renderD*"
         sys.exit(f"{program}: {why}")
     return torch, torch.device("cuda")
 
@@ -26,14 +27,15 @@ def options(program, what, seconds, batch):
     parser.add_argument("--rate", type=float, default=0, help="requests per second (default 0: as many as possible)")
     given = parser.parse_args()
     if given.seconds < 0 or given.batch < 1 or given.rate < 0:
-        parser.error("seconds and rate are not negative, and a batch has one input at least")
+        parser.error("--seconds and --rate must not be negative, and --batch must be at least 1")
     return given
 
 
 def repeat(torch, given, work, unit):
-    """Does the work until the time is over, once at least; prints how much and how long each took."""
-    latencies, start = [], time.monotonic()
-    while not latencies or time.monotonic() - start < given.seconds:
+    """Does the work until the time is over or SIGTERM comes, once at least; prints how much and how long each took."""
+    latencies, ended, start = [], [], time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    while not latencies or not ended and time.monotonic() - start < given.seconds:
         arrival = time.monotonic()
         if given.rate:
             arrival = start + len(latencies) / given.rate

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# run_poc_test.sh [--vgpu] [SECONDS]: starts both cases, lets test_preemption.py preempt the offline one
-# for SECONDS (10) after half as long without, and collects everything in log/poc_<time>/: report.txt,
-# report.json, report.html, what the cases printed, their queues and what the machine allows.
-# CASE_A (online) and CASE_B (offline) name other commands; OUT another directory. With --vgpu all of
-# it happens on a virtual GPU, with the C examples as cases.
+# run_poc_test.sh [--vgpu] [SECONDS]: runs both cases with test_preemption.py: first without preemption, then
+# preempting the offline case for SECONDS (10). Writes to log/poc_<time>/: report.txt, report.json,
+# report.html, the output of both cases (online.log, offline.log) and doctor.json.
+# Set CASE_A (online) or CASE_B (offline) to run other commands, OUT to use another directory. With
+# --vgpu, everything runs on a virtual GPU, with the C examples as cases.
 set -euo pipefail
 case ${1:-} in
 -h | --help) sed -n '3,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A few matrix products: the smallest GPU work with a known result, checked. Needs PyTorch for ROCm."""
+"""Computes a few matrix products with a known result and checks them. Needs PyTorch for ROCm."""
 import sys
 
 import poc_torch
@@ -21,7 +21,7 @@ def main():
 
     poc_torch.repeat(torch, given, product, "products")
     if wrong:
-        sys.exit(f"test_gemm_mini.py: {len(wrong)} products were wrong")
+        sys.exit(f"test_gemm_mini.py: wrong products: {len(wrong)}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Preempts an offline task whenever an online one has work, and reports what that did.
+"""Preempts an offline task whenever an online one has work, and reports the effect.
 
-Starts both tasks, or attaches to running ones; watches the online one for a while without touching anything, then
-takes the offline one off the GPU whenever the online one has work and gives it back when it has none. Uses
-libgpreempt_poc.so alone. With --vgpu everything runs on a virtual GPU, with the examples as tasks.
+Starts both tasks, or attaches to running ones. At first it only observes the online task; then it suspends the
+offline task whenever the online task has work, and resumes it when the online task is idle. Uses only
+libgpreempt_poc.so. With --vgpu, everything runs on a virtual GPU, with the examples as tasks.
 """
 import argparse
 import errno
@@ -61,8 +61,8 @@ class Run:
                     raise PocError(errno.ESRCH, f"the {task.role} task ended before it used the GPU "
                                                 f"({'; '.join(task.last_lines(1)) or task.command})")
             if time.monotonic() > end:
-                raise PocError(errno.ETIME, f"after {READY_S} s the tasks have no queues, or whether the online one has "
-                                            "work cannot be seen: start it with 'gpreempt run --class online -- COMMAND'")
+                raise PocError(errno.ETIME, f"after {READY_S} s, a task still has no queues, or the work of the online task "
+                                            "is not visible; start it with 'gpreempt run --class online -- COMMAND'")
             time.sleep(0.05)
             self.poc.reopen()
         self.poc.reopen()
@@ -147,14 +147,14 @@ def parse(arguments):
         group = parser.add_mutually_exclusive_group()
         group.add_argument(f"--{role}", metavar="COMMAND", help=f"command of the {role} task; {{seconds}} becomes its run time")
         group.add_argument(f"--{role}-pid", metavar="PID", type=int, help=f"attach to a running {role} task")
-        parser.add_argument(f"--{role}-log", metavar="FILE", help=f"write the output of the {role} task here")
+        parser.add_argument(f"--{role}-log", metavar="FILE", help=f"write the output of the {role} task to FILE")
     parser.add_argument("--seconds", type=float, default=10, help="seconds with preemption (default 10)")
     parser.add_argument("--baseline", type=float, default=5, help="seconds without preemption, at the start (default 5)")
     parser.add_argument("--preemptions", type=int, default=0, metavar="N", help="end after N preemptions")
     parser.add_argument("--interval", type=float, default=0.0005, metavar="SECONDS",
                         help="time between two checks of the online task (default 0.0005)")
     parser.add_argument("--hold", type=float, default=1.5, metavar="SECONDS",
-                        help="maximum time of one suspension of the offline task (default 1.5)")
+                        help="maximum duration of a suspension of the offline task (default 1.5)")
     parser.add_argument("--no-agent", action="store_true", help="start the offline task without 'gpreempt run'")
     parser.add_argument("--text", metavar="FILE", help="also write the report as text")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON")

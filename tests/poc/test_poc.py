@@ -36,6 +36,29 @@ def __getattr__(name):
     return Thing()
 """
 
+# Streams keep the priority that they were created with, and the work of one of -5 takes half as long.
+FAKE_STREAMS = """
+import os, types
+__version__ = "2.0"
+version = types.SimpleNamespace(hip=os.environ.get("FAKE_TORCH_HIP"), cuda="13.0")
+class Stream:
+    current = None
+    def __init__(self, device, priority): self.priority = priority
+    def synchronize(self): pass
+    @staticmethod
+    def priority_range(): return (0, -5)
+    def __enter__(self): Stream.current = self
+    def __exit__(self, *failure): return False
+class Event:
+    def __init__(self, enable_timing=False): pass
+    def record(self, stream): self.priority = stream.priority
+    def synchronize(self): pass
+    def elapsed_time(self, other): return 2.0 if self.priority == 0 else 1.0
+cuda = types.SimpleNamespace(Stream=Stream, Event=Event, stream=lambda stream: stream, synchronize=lambda: None,
+                             is_available=lambda: True, get_device_name=lambda device: "a GPU")
+device = randn = ones = mm = lambda *arguments, **options: None
+"""
+
 
 class Poc(unittest.TestCase):
     def setUp(self):
@@ -96,6 +119,22 @@ class Poc(unittest.TestCase):
         self.assertEqual(page.count("<svg"), page.count("</svg>"))
         self.assertIn("offline suspended", page)
 
+    def test_stream_priorities_reach_the_queues(self):
+        """By HIP's own log: a queue of each priority."""
+        log = os.path.join(self.place, "amd.log")
+        with open(log, "w") as file:  # not read as text: HIP logs names with whatever bytes they have
+            done = subprocess.run([GPREEMPT, "vgpu", "--", os.path.join(BUILD, "examples", "stream_priority"), "--seconds",
+                                   "0", "--size", "256"], stdout=subprocess.PIPE, stderr=file, text=True, timeout=LIMIT,
+                                  env=dict(self.env, AMD_LOG_LEVEL="3"), cwd=self.place)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("requests")],
+                         ["requests normal, batch normal", "requests high, batch low"])
+        found = subprocess.run([GPREEMPT, "find", "--no-live", "--all", "--json", log], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=self.env, timeout=LIMIT)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual({queue["priority"] for process in json.loads(found.stdout) for queue in process["queues"]},
+                         {"low", "normal", "high"})
+
     def test_matrix_products_with_ftrace(self):
         script = os.path.join(SCRIPTS, "run_gemm_with_ftrace.sh")
         gemm = os.path.join(BUILD, "examples", "gemm_mini") + " --seconds 0.05"
@@ -115,7 +154,7 @@ class Poc(unittest.TestCase):
 
 class Missing(unittest.TestCase):
     def test_the_cases_say_what_is_missing(self):
-        for name in ("case_a_cnn.py", "case_b_transformer.py", "test_gemm_mini.py"):
+        for name in ("case_a_cnn.py", "case_b_transformer.py", "test_gemm_mini.py", "test_stream_priority.py"):
             # -S: no site packages, so that PyTorch is missing wherever this runs.
             done = subprocess.run([sys.executable, "-B", "-S", os.path.join(SCRIPTS, name)], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, timeout=LIMIT)
@@ -140,6 +179,25 @@ class Missing(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn("PyTorch finds no GPU", done.stderr)
 
+    def test_stream_priorities_are_measured_without_and_with(self):
+        with tempfile.TemporaryDirectory() as place:
+            with open(os.path.join(place, "torch.py"), "w") as file:
+                file.write(FAKE_STREAMS)
+            facts = os.path.join(place, "facts.json")
+            command = [sys.executable, "-B", os.path.join(SCRIPTS, "test_stream_priority.py"), "--seconds", "0.04",
+                       "--json", facts]
+            for hip, build in (("", "CUDA 13.0"), ("7.2", "ROCm 7.2")):
+                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+                                      env=dict(os.environ, PYTHONPATH=place, FAKE_TORCH_HIP=hip))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn(f"for {build}, a GPU\n", done.stdout)
+                self.assertIn("without / with priority, GPU clock: p50 2.00, p99 2.00", done.stdout)
+                self.assertEqual("gpreempt find PID" in done.stdout, bool(hip))
+                with open(facts) as file:
+                    runs = json.load(file)["runs"]
+                self.assertEqual([(run["request_priority"], run["batch_priority"], run["gpu_ms"]["count"]) for run in runs],
+                                 [(0, 0, 2), (-5, 0, 2)])
+
     def test_bad_arguments(self):
         for command, status in ((["test_preemption_simple.py"], 2), (["test_preemption_simple.py", "x"], 2),
                                 (["test_preemption_simple.py", "1", "-1"], 2), (["case_a_cnn.py", "--batch", "0"], 2),
@@ -148,6 +206,7 @@ class Missing(unittest.TestCase):
                                 (["test_preemption.py", "--html", "/"], 1),
                                 (["run_case_comparison.sh", "--nothing"], 2),
                                 (["run_gemm_with_ftrace.sh", "--nothing"], 2),
+                                (["test_stream_priority.py", "--rate", "0"], 2),
                                 (["run_poc_test.sh", "soon"], 2), (["test_preemption.py", "--seconds", "x"], 2)):
             done = subprocess.run([os.path.join(SCRIPTS, command[0]), *command[1:]], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, timeout=LIMIT,
