@@ -157,7 +157,7 @@ static long find_device(struct program *program, const char *pci, int *device)
 				      strcasecmp(id + strlen(id) - strlen(pci), pci) == 0))
 			return 0;
 	}
-	return fail(program, "CUDA does not show GPU %s; is it hidden by CUDA_VISIBLE_DEVICES?",
+	return fail(program, "CUDA does not list GPU %s; it may be hidden by CUDA_VISIBLE_DEVICES",
 		    pci);
 }
 
@@ -291,11 +291,11 @@ static long look(struct program *program)
 			uint32_t ended = *word(&program->contexts[c], GP_CUDA_DONE + 4 * (size_t)i);
 
 			if (ended > 1)
-				return fail(program, "kernel %d of context %u ended %u times", i, c,
-					    ended);
+				return fail(program, "kernel %d of context %u completed %u times",
+					    i, c, ended);
 			if (!ended && later)
 				return fail(program,
-					    "kernel %d of context %u was passed by a later one", i,
+					    "a later kernel overtook kernel %d of context %u", i,
 					    c);
 			later = later || ended;
 			count += ended;
@@ -334,7 +334,7 @@ static long run(struct program *program)
 	for (uint32_t c = 0; c < program->count; c++)
 		while (!*(volatile uint64_t *)(void *)(program->contexts[c].page +
 						       GP_CUDA_PROGRESS))
-			if (pause_until(program, begin, "no kernel began") < 0)
+			if (pause_until(program, begin, "no kernel started") < 0)
 				return -1;
 	return 0;
 }
@@ -364,12 +364,12 @@ static long check_state(struct program *program, struct context *c, uint32_t ind
 	CALL(from_device, program->steps, c->steps, threads(program) * sizeof(*program->steps));
 	CALL(from_device, &bad, c->aside + GP_CUDA_BAD, sizeof(bad));
 	if (bad)
-		return fail(program, "%u words of shared memory were wrong in context %u", bad,
+		return fail(program, "%u words of shared memory were corrupted in context %u", bad,
 			    index);
 	for (size_t i = 0; i < threads(program); i++)
 		if (!program->steps[i] || after(first_x(i), program->steps[i]) != program->x[i])
-			return fail(program, "a register of thread %zu in context %u was wrong", i,
-				    index);
+			return fail(program, "a register of thread %zu in context %u was corrupted",
+				    i, index);
 	return 0;
 }
 
@@ -379,9 +379,9 @@ static long await_one(struct program *program, struct context *c, time_t begin)
 
 	CALL(context_set, c->context);
 	while ((error = program->cuda.stream_query(c->stream)) == NOT_READY)
-		if (pause_until(program, begin, "the kernels did not end") < 0)
+		if (pause_until(program, begin, "the kernels did not finish") < 0)
 			return -1;
-	return error ? fail_call(program, "CUDA: the kernels", error) : 0;
+	return error ? fail_call(program, "CUDA: running the kernels", error) : 0;
 }
 
 static long finish(struct program *program)

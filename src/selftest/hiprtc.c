@@ -126,9 +126,9 @@ static int write_code(const struct hiprtc *hiprtc, void *program)
 	char *code;
 
 	if (hiprtc->code_size(program, &size) || !size)
-		return say("hiprtc made no code", "");
+		return say("hiprtc produced no code", "");
 	code = malloc(size);
-	int status = !code || hiprtc->code(program, code) ? say("hiprtc made no code", "") : 0;
+	int status = !code || hiprtc->code(program, code) ? say("hiprtc produced no code", "") : 0;
 	if (!status && (fwrite(code, 1, size, stdout) != size || fflush(stdout)))
 		status = say("cannot write the code", strerror(errno));
 	free(code);
@@ -144,13 +144,13 @@ int gp_selftest_work_compile(const char *gfx)
 	char *source;
 
 	if (!library || !find_functions(library, &hiprtc))
-		return say("there is no hiprtc", "");
+		return say("hiprtc is not installed", "");
 	source = read_source();
 	if (!source)
-		return say("the kernel's source is not installed", "");
+		return say("the kernel source is not installed", "");
 	snprintf(option, sizeof(option), "--offload-arch=%s", gfx);
 	if (hiprtc.create(&program, source, "selftest-kernel.cl", 0, NULL, NULL))
-		return say("hiprtc does not take the kernel", "");
+		return say("hiprtc rejected the kernel source", "");
 	if (hiprtc.compile(program, 2, options))
 		return say_log(&hiprtc, program);
 	return write_code(&hiprtc, program);

@@ -37,7 +37,9 @@ static long read_gfx(struct gp_selftest_kernel_work *work)
 		return gp_selftest_work_fail_hsa(work, "hsa_isa_get_info_alt", status);
 	gfx = strstr(name, "gfx");
 	if (!gfx)
-		return gp_selftest_work_fail(work, "the runtime calls the GPU's ISA '%s'", name);
+		return gp_selftest_work_fail(work,
+					     "the runtime reports an unknown ISA '%s' for the GPU",
+					     name);
 	snprintf(work->kernel.gfx, sizeof(work->kernel.gfx), "%.*s", (int)strcspn(gfx, ":"), gfx);
 	return 0;
 }
@@ -185,7 +187,7 @@ long gp_selftest_work_kernel(struct gp_selftest_kernel_work *work)
 	if (read_gfx(work) < 0)
 		return -1;
 	if (!work->host_pool) {
-		snprintf(kernel->why, sizeof(kernel->why), "the runtime shows no host memory");
+		snprintf(kernel->why, sizeof(kernel->why), "the runtime lists no host memory");
 		return 0;
 	}
 	code = find_code(kernel, &size);
@@ -196,7 +198,7 @@ long gp_selftest_work_kernel(struct gp_selftest_kernel_work *work)
 	if (status)
 		return gp_selftest_work_fail_hsa(work, call, status);
 	if (kernel->kernarg_bytes < ARGUMENT_BYTES)
-		return gp_selftest_work_fail(work, "the kernel takes %u bytes of arguments",
+		return gp_selftest_work_fail(work, "the kernel takes only %u bytes of arguments",
 					     kernel->kernarg_bytes);
 	return make_memory(work);
 }

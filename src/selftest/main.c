@@ -90,7 +90,11 @@ static const struct gp_gpu *choose(const struct request *request, const struct g
 			"no GPU with the AMD KFD driver or the NVIDIA driver found; 'gpreempt "
 			"doctor' reports what is missing");
 	else
-		gp_fail(request->diag, -ENODEV, "no GPU has node number %llu",
+		gp_fail(request->diag, -ENODEV,
+			request->nvidia ? N_("GPU nvidia%llu not found; 'gpreempt doctor' lists "
+					     "the GPUs")
+					: N_("GPU node %llu not found; 'gpreempt doctor' lists the "
+					     "GPUs"),
 			(unsigned long long)request->node);
 	return NULL;
 }
@@ -173,8 +177,8 @@ static void announce_work(const struct request *request, const struct gp_selftes
 {
 	if (report->virtual_gpu)
 		fprintf(request->talk, "%s\n\n",
-			_("Kernels do not compute anything on a virtual GPU: only the order and "
-			  "number of packets are checked."));
+			_("A virtual GPU does not execute kernels: only the order and number of "
+			  "packets are checked."));
 	else if (has_kernel(gfx))
 		fprintf(request->talk, "%s\n\n",
 			_("The program runs a kernel that continuously checks its registers, LDS "
@@ -196,14 +200,15 @@ static void announce_nvidia(const struct request *request, const struct gp_selft
 {
 	fprintf(request->talk, _("GPU nvidia%u: %s\n"), report->gpu->node, report->gpu->name);
 	fprintf(request->talk,
-		_("For nv-suspend and nv-timeslice, with 1, 2 and 4 contexts: starts two CUDA "
-		  "programs, suspends and\n"
-		  "resumes one %u times, checks that it makes no progress while suspended, gives "
-		  "it a small share\n"
-		  "next to the other, and kills the holder each time. Their kernels check "
-		  "registers, shared memory,\n"
-		  "order and count. Touches only the processes and files of the test, and removes "
-		  "them at the end.\n"
+		_("The test uses nv-suspend and nv-timeslice with 1, 2 and 4 contexts. It starts "
+		  "two CUDA programs,\n"
+		  "suspends and resumes one %u times, checks that the program makes no progress "
+		  "while suspended, gives\n"
+		  "it a small share of the GPU while the other program runs, and kills the holder "
+		  "each time. The kernels\n"
+		  "check their registers, shared memory, order and number. The test touches only "
+		  "its own processes and\n"
+		  "files, and removes them at the end.\n"
 		  "\n"),
 		report->cycles);
 	fflush(request->talk);
@@ -222,14 +227,14 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 	fprintf(request->talk, _("GPU node %u: %s (%s)%s\n"), report->gpu->node, report->gpu->name,
 		gfx, report->virtual_gpu ? _(", virtual: times come from the model") : "");
 	fprintf(request->talk,
-		_("For kfd-agent and kfd-debug, with 1, 4 and 16 queues: starts a GPU program, "
-		  "suspends and resumes\n"
-		  "it %u times, checks that its work makes no progress while suspended and "
-		  "completes afterwards, and\n"
-		  "kills the holder during a suspension. For kfd-cumask, limits the program to a "
-		  "quarter of the compute\n"
-		  "units instead. Touches only the processes and files of the test, and removes "
-		  "them at the end.\n"),
+		_("The test uses kfd-agent and kfd-debug with 1, 4 and 16 queues. It starts a GPU "
+		  "program, suspends and\n"
+		  "resumes it %u times, checks that its work makes no progress while suspended and "
+		  "completes afterwards,\n"
+		  "and kills the holder during a suspension. With kfd-cumask it limits the program "
+		  "to a quarter of the\n"
+		  "compute units instead. The test touches only its own processes and files, and "
+		  "removes them at the end.\n"),
 		report->cycles);
 	announce_work(request, report, gfx);
 	fflush(request->talk);
@@ -293,8 +298,8 @@ static void show_work(const struct gp_selftest_report *report)
 			 "registers are preserved.\n"),
 		       report->work_reason);
 	else if (report->work == GP_SELFTEST_HIPRTC)
-		printf("%s\n",
-		       _("The kernel was compiled by hiprtc; this build has none for this GPU."));
+		printf("%s\n", _("The test kernel was compiled with hiprtc because this build has "
+				 "none for this GPU."));
 }
 
 static void show_reasons(const struct gp_selftest_report *report)

@@ -203,9 +203,10 @@ int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_sel
 
 	*program = (struct gp_selftest_program){.place = place, .to = -1, .from = -1};
 	if (find(works, work, sizeof(work)))
-		return fail(program, -ENOENT, _("%s is not installed with this program"), works[0]);
+		return fail(program, -ENOENT, _("%s is missing from this installation of gpreempt"),
+			    works[0]);
 	if (agent && find(commands, command, sizeof(command)))
-		return fail(program, -ENOENT, _("%s is not installed with this program"),
+		return fail(program, -ENOENT, _("%s is missing from this installation of gpreempt"),
 			    "gpreempt");
 	name_gpu(report->gpu, gpu_text, sizeof(gpu_text));
 	snprintf(queues_text, sizeof(queues_text), "%u", queues);

@@ -33,10 +33,10 @@ static void add_row(struct gp_doc *doc, const struct gp_selftest_result *result,
 
 static void add_table(struct gp_doc *doc, const struct gp_selftest_report *report)
 {
-	static const char *const titles[] = {N_("MECHANISM"), N_("RESULT"),
-					     N_("QUEUES"),    N_("SUSPEND p50 us"),
-					     N_("p99"),       N_("RESUME p50 us"),
-					     N_("p99"),       N_("RECOVERY us"),
+	static const char *const titles[] = {N_("MECHANISM"),      N_("RESULT"),
+					     N_("QUEUES"),         N_("SUSPEND p50 us"),
+					     N_("SUSPEND p99 us"), N_("RESUME p50 us"),
+					     N_("RESUME p99 us"),  N_("RECOVERY us"),
 					     N_("PACKETS")};
 
 	gp_doc_table(doc, NULL, NULL);

@@ -77,12 +77,13 @@ static int await_part(struct gp_selftest_check *check, bool little, u64 *since)
 		if (error || row == IN_A_ROW)
 			return error;
 	} while (now < end);
-	return gp_selftest_fail(check, -EIO,
-				little ? _("a small share had no effect (rounds completed by the "
-					   "test program: %ld, by the other program: %ld)")
-				       : _("the test program did not get its share back (rounds "
-					   "completed by it: %ld, by the other program: %ld)"),
-				done[0], done[1]);
+	return gp_selftest_fail(
+		check, -EIO,
+		little ? _("a small share had no effect (rounds completed by the "
+			   "test program: %ld, by the other program: %ld)")
+		       : _("the test program did not get its share back (rounds completed by the "
+			   "test program: %ld, by the other program: %ld)"),
+		done[0], done[1]);
 }
 
 /* ---- the checks ---- */
@@ -116,7 +117,7 @@ static int finish(struct gp_selftest_check *check, struct gp_selftest_program *p
 static int cycles(struct gp_selftest_check *check)
 {
 	const char *stuck =
-		_("the kernel of the test program makes no progress after its share was changed");
+		_("the kernel of the test program made no progress after the share was changed");
 	int error = 0;
 	u64 since;
 

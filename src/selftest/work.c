@@ -152,11 +152,10 @@ static long prepare(struct gp_selftest_kernel_work *work)
 	if (status)
 		return gp_selftest_work_fail_hsa(work, "hsa_iterate_agents", status);
 	if (!work->gpu)
-		return gp_selftest_work_fail(
-			work,
-			"the ROCm runtime does not show GPU node %u; is it hidden by "
-			"ROCR_VISIBLE_DEVICES?",
-			work->node);
+		return gp_selftest_work_fail(work,
+					     "the ROCm runtime does not list GPU node %u; it may "
+					     "be hidden by ROCR_VISIBLE_DEVICES",
+					     work->node);
 	if (gp_selftest_work_kernel(work) < 0)
 		return -1;
 	status = work->hsa.signal_create(0, 0, NULL, &work->gate);
@@ -273,7 +272,7 @@ static long look(struct gp_selftest_kernel_work *work)
 					(long long)(1 - value));
 			if (value == 1 && later)
 				return gp_selftest_work_fail(
-					work, "packet %d of queue %u was passed by a later one", i,
+					work, "a later packet overtook packet %d of queue %u", i,
 					q);
 			if (value == 0)
 				later = true;
@@ -320,10 +319,11 @@ static long finish(struct gp_selftest_kernel_work *work)
 		uint64_t read = work->hsa.queue_read_index(work->queues[q]);
 
 		if (read > work->submitted * PACKETS)
-			return gp_selftest_work_fail(work, "queue %u took %llu packets of %llu", q,
-						     (unsigned long long)read,
-						     (unsigned long long)(work->submitted *
-									  PACKETS));
+			return gp_selftest_work_fail(
+				work,
+				"queue %u consumed %llu packets, but only %llu were submitted", q,
+				(unsigned long long)read,
+				(unsigned long long)(work->submitted * PACKETS));
 	}
 	return gp_selftest_work_check(work) < 0 ? -1 : look(work);
 }

@@ -67,7 +67,7 @@ class Nvidia(unittest.TestCase):
 
     def test_what_is_lost_or_goes_on_is_found(self):
         for fault, which, reason in (("stop", 0, "while suspended"), ("register", 0, "a register of thread 7"),
-                                     ("twice", 0, "ended 2 times")):
+                                     ("twice", 0, "completed 2 times")):
             self.env["FAKE_CUDA_FAULT"] = fault
             _, result = self.result("--cycles", "1")
             self.assertFalse(result["mechanisms"][which]["works"], fault)
