@@ -244,7 +244,7 @@ def sets(options, results):
     if unknown:
         raise SystemExit(f"no such arrangements: {sorted(unknown)}")
     for clock in options.clocks.split(","):
-        for kind in options.servers.split(","):
+        for kind in (options.servers or "graph,eager,http").split(","):
             for count in map(int, options.trainers.split(",")):
                 start = f"{kind}/{count}/{clock}/"
                 missing = [name for name in wanted if not results.has(start + name)]

@@ -3,6 +3,10 @@
 
   server graph|eager|http   12 layers, 768 wide, 128 tokens, fp16; a CUDA graph, or eager PyTorch. Each request is
                             0.3 ms of host work, copy in, forward, copy out. UDP, or HTTP/1.1. Prints its port.
+  server two                the same as a front end, which does the host work, and a separate engine process.
+                            Prints its port and the pid of the engine
+  server chatty             graph, and a socket for messages that nothing follows. Prints both ports
+  chatter PORT SECONDS RATE messages to that; prints how many
   client graph|eager|http PORT SECONDS   requests at random times, 40 per second; prints latencies as JSON
   trainer FILE              8 layers, 2048 wide, 16 x 512 tokens, bf16 autocast, SGD; counts its steps in FILE and
                             pauses while the word behind them is 0
@@ -30,6 +34,18 @@ def fake_context():
         raise SystemExit("no context")
 
 
+def fake_launch():
+    """A kernel that does nothing, launched as the runtime of CUDA would."""
+    import ctypes
+    cuda, module, function, found = ctypes.CDLL("libcuda.so.1"), *(ctypes.c_void_p() for _ in range(3))
+    if cuda.cuModuleLoadData(ctypes.byref(module), b".version 6.0") or \
+            cuda.cuModuleGetFunction(ctypes.byref(function), module, b"nothing") or \
+            cuda.cuGetProcAddress_v2(b"cuLaunchKernel", ctypes.byref(found), 12000, ctypes.c_uint64(0), None):
+        raise SystemExit("no kernel")
+    launch = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3)(found.value)
+    return lambda: launch(function, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+
+
 def encoder(width, heads, layers):
     import torch.nn as nn
     return nn.Sequential(*[nn.TransformerEncoderLayer(width, heads, 4 * width, batch_first=True, dropout=0.0)
@@ -40,7 +56,12 @@ def inference(kind):
     """A function that does the GPU part of one request."""
     if FAKE:
         fake_context()
-        return lambda: time.sleep(0.0002)
+        launch = fake_launch()
+
+        def fake_serve():
+            launch()
+            time.sleep(0.0002)
+        return fake_serve
     import torch
     model = encoder(WIDTH, 12, LAYERS).half().eval()
     host_in = torch.randn(1, TOKENS, WIDTH, dtype=torch.half).pin_memory()
@@ -70,21 +91,73 @@ def inference(kind):
 
 def answer_of(serve):
     """Host work, then the GPU: what one request takes, in any arrangement. Returns the GPU part in us."""
-    end = time.perf_counter() + HOST_S
-    while time.perf_counter() < end:
-        pass
+    host_work()
     begin = time.perf_counter()
     serve()
     return int((time.perf_counter() - begin) * 1e6)
 
 
-def serve_udp(kind):
+def serve_udp(kind, *more):
     serve, sock = inference(kind), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("127.0.0.1", 0))
-    print(sock.getsockname()[1], flush=True)
+    print(sock.getsockname()[1], *more, flush=True)
     while True:
         data, address = sock.recvfrom(65536)
         sock.sendto(data[:8] + struct.pack("<Q", answer_of(serve)), address)
+
+
+def host_work():
+    end = time.perf_counter() + HOST_S
+    while time.perf_counter() < end:
+        pass
+
+
+def serve_two():
+    """The front end; its engine ends with it."""
+    import subprocess
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    engine = subprocess.Popen([sys.executable, __file__, "engine", str(there.fileno())], stdin=subprocess.PIPE,
+                              pass_fds=[there.fileno()])
+    here.recv(64)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("127.0.0.1", 0))
+    print(sock.getsockname()[1], engine.pid, flush=True)
+    while True:
+        data, address = sock.recvfrom(65536)
+        host_work()
+        here.send(data)
+        sock.sendto(data[:8] + here.recv(64), address)
+
+
+def serve_engine(fd):
+    serve, sock = inference("graph"), socket.socket(fileno=fd)
+    sock.send(b"ready")
+    while sock.recv(65536):
+        begin = time.perf_counter()
+        serve()
+        sock.send(struct.pack("<Q", int((time.perf_counter() - begin) * 1e6)))
+
+
+def serve_chatty():
+    noise = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    noise.bind(("127.0.0.1", 0))
+
+    def hear():
+        while True:
+            noise.recv(64)
+    threading.Thread(target=hear, daemon=True).start()
+    serve_udp("graph", noise.getsockname()[1])
+
+
+def chatter(port, seconds, rate):
+    sock, sent, begin = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0, time.perf_counter()
+    sock.connect(("127.0.0.1", port))
+    while (now := time.perf_counter() - begin) < seconds:
+        while sent < now * rate:
+            sock.send(b"message")
+            sent += 1
+        time.sleep(0.0001)
+    print(sent, flush=True)
 
 
 def serve_http():
@@ -200,8 +273,12 @@ def main():
     role, *words = sys.argv[1:]
     if role == "trainer":
         train(words[0])
+    elif role == "engine":
+        serve_engine(int(words[0]))
+    elif role == "chatter":
+        chatter(int(words[0]), float(words[1]), int(words[2]))
     elif role == "server":
-        serve_http() if words[0] == "http" else serve_udp(words[0])
+        {"http": serve_http, "two": serve_two, "chatty": serve_chatty}.get(words[0], lambda: serve_udp(words[0]))()
     else:
         client = client_http if words[0] == "http" else client_udp
         print(json.dumps(client(int(words[1]), float(words[2]))), flush=True)

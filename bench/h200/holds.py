@@ -69,7 +69,7 @@ def nested(product, worker, check):
     check.that("both hold: nothing moves", moving(worker) == (False, False))
     status = product.call("status", worker.pid, "--json").stdout
     check.that("status says so", json.loads(status or "{}").get("copy_engines") is True, status)
-    check.that("status lists it", "all and copies" in product.call("status").stdout)
+    check.that("status lists it", "all, with copies" in product.call("status").stdout)
     let_go(second)
     check.that("the copy engines' holder let go: copies move, kernels do not",
                await_moving(worker, (False, True)) is not None and moving(worker) == (False, True))
