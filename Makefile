@@ -10,7 +10,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 export DESTDIR
 
-.PHONY: all examples demo tour roadmap test bench soak kernel-test install uninstall coverage format clean
+.PHONY: all examples demo tour roadmap test bench soak kernel-test service-test rocm-test install uninstall coverage format clean
 
 all: build/build.ninja
 	@scripts/build build
@@ -51,6 +51,21 @@ soak:
 KERNEL ?= 6.12
 kernel-test:
 	@kernel/testbed/run $(KERNEL)
+
+# gpreemptd as a systemd service, in a container that boots systemd. Needs root.
+service-test:
+	@scripts/deps build test service
+	@CC=gcc scripts/configure build -Dtests=true
+	@scripts/build build
+	@tests/daemon/service/run build
+
+# ROCm 6.4 and 7.2 of Debian sid on the virtual GPU, in chroots that stay in /var/cache/gpreempt (GP_ROCM_CACHE).
+# ROCM=7.2 runs one version; KFDTEST=PROGRAM adds a kfdtest that you built.
+rocm-test: export KFDTEST := $(KFDTEST)
+rocm-test:
+	@scripts/deps build rocm
+	@$(MAKE) --no-print-directory all
+	@scripts/rocm-test $(ROCM)
 
 roadmap: examples
 	@scripts/roadmap

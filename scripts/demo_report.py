@@ -6,7 +6,7 @@ import math
 
 # Those of the scheduler come from the simulator and are the same on every machine; the last two come from this run.
 TARGETS = {"oracle_ratio": (">=", 0.99, "scheduler: batch work relative to the best possible schedule, at the best-guess cost"),
-           "oracle_range": (">=", 0.97, "scheduler: the same over the whole range of costs"),
+           "oracle_range": (">=", 0.97, "scheduler: batch work relative to the best possible schedule, over the whole range of costs"),
            "p99_range": ("<=", 1.15, "scheduler: online p99 relative to running alone, over the whole range of costs"),
            "p99_ratio": ("<=", 1.15, "on this host: online p99 with gpreempt relative to running alone"),
            "without_ratio": (">=", 3.0, "on this host: online p99 without gpreempt relative to with it")}
@@ -83,7 +83,7 @@ def milliseconds(us):
 
 def cost_table(rows, label):
     """The scheduler beside the most that is possible at each cost."""
-    lines = [f"{'cost':>10}{'suspend':>10}{'resume':>10}{'online p99':>14}{'over alone':>12}{'offline':>10}{'possible':>10}"
+    lines = [f"{'cost':>10}{'suspend':>10}{'resume':>10}{'online p99':>14}{'vs. alone':>12}{'offline':>10}{'possible':>10}"
              f"{'ratio':>8}{'preemptions':>13}{'declined':>10}"]
     for row in rows:
         lines.append(f"{label(row):>10}{row['suspend_us']:>7.0f} us{row['resume_us']:>7.0f} us"
@@ -103,7 +103,7 @@ def text(report):
                      f"{str(row['served']) + ' of ' + str(row['requests']):>12}{rate:>10.1f}")
     lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}; on average "
               f"{report['cost']['suspend']:.0f} us to suspend and {report['cost']['resume']:.0f} us to resume, including "
-              "the time of this host", f"mechanism {report['mechanism']}, on a {report['device']}", ""]
+              "host overhead", f"mechanism: {report['mechanism']}; device: {report['device']}", ""]
     for key, target in report["targets"].items():
         relation, _, words = TARGETS[key]
         bound = "at least" if relation == ">=" else "at most"
@@ -115,7 +115,7 @@ def text(report):
                      f"on {host['cores']} cores)")
     lines += ["", "Results for the range of preemption costs in the GPU file (simulator, no host time):",
               *cost_table(report["cost_range"]["rows"], lambda row: row["costs"]),
-              "", "Results for higher costs of saving and of restoring (simulator, no host time):",
+              "", "Results for higher save and restore costs (simulator, no host time):",
               *cost_table(report["save_cost"]["rows"], lambda row: f"{row['save_us']} us")]
     return "\n".join(lines) + "\n"
 

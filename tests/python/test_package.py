@@ -129,7 +129,7 @@ class Suspending(Scene):
             with self.assertRaises(Error) as caught:
                 target.suspend([5000])
             self.assertEqual((caught.exception.errno, caught.exception.strerror),
-                             (errno.ENOENT, "one of the named queues does not exist"))
+                             (errno.ENOENT, "one of the specified queues does not exist"))
 
 
 class Reading(Scene):
@@ -152,7 +152,7 @@ class Reading(Scene):
         self.assertEqual(info.why, "a debug session (DBG_TRAP) can suspend the process")
 
     def test_errors_are_oserrors_with_the_sentence(self):
-        with self.assertRaisesRegex(OSError, "this mechanism is not built into the holder"):
+        with self.assertRaisesRegex(OSError, "the holder was built without this mechanism"):
             Target("refused")
         with self.assertRaises(OSError) as caught:
             Target(0x7ffffffe)
