@@ -6,6 +6,7 @@
 #include "show/timeline.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -132,6 +133,56 @@ void gp_timeline_add(struct gp_timeline *timeline, const struct gp_timeline_even
 	gp_buf_puts(out, "}");
 	if (timeline->out && out->len > FLUSH)
 		flush(timeline);
+}
+
+void gp_timeline_span(struct gp_timeline *timeline, const struct gp_timeline_event *event, u64 id)
+{
+	struct gp_timeline_event half = *event;
+
+	half.phase = 'b';
+	half.flow = "overlap";
+	half.flow_id = id;
+	gp_timeline_add(timeline, &half);
+	half.phase = 'e';
+	half.time_ns += event->length_ns;
+	half.args[0].key = NULL;
+	gp_timeline_add(timeline, &half);
+}
+
+int gp_timeline_slice(struct gp_timeline *timeline, struct gp_timeline_lanes *lanes,
+		      const char *title, struct gp_timeline_event *event)
+{
+	u64 first = event->tid;
+	u32 index;
+
+	for (u32 lane = 0; lane < GP_TIMELINE_LANES; lane++) {
+		index = gp_map_get(&lanes->map, event->pid, first + lane);
+		if (index == GP_MAP_NONE) {
+			index = (u32)lanes->count;
+			if (gp_array_grow((void **)&lanes->ends, lanes->count, &lanes->capacity,
+					  sizeof(*lanes->ends)) ||
+			    gp_map_put(&lanes->map, event->pid, first + lane, index))
+				return -ENOMEM;
+			lanes->ends[lanes->count++] = 0;
+			gp_timeline_name_track(timeline, event->pid, first + lane, title);
+		}
+		if (lanes->ends[index] > event->time_ns)
+			continue;
+		lanes->ends[index] = event->time_ns + event->length_ns;
+		event->tid = first + lane;
+		event->phase = 'X';
+		gp_timeline_add(timeline, event);
+		return 0;
+	}
+	gp_timeline_span(timeline, event, ++lanes->overlaps);
+	return 1;
+}
+
+void gp_timeline_lanes_free(struct gp_timeline_lanes *lanes)
+{
+	gp_map_free(&lanes->map);
+	free(lanes->ends);
+	*lanes = (struct gp_timeline_lanes){0};
 }
 
 int gp_timeline_end(struct gp_timeline *timeline)

@@ -42,6 +42,10 @@ struct gp_sim_observer {
 	void (*kernel)(void *data, u32 job, u32 queue, u64 start_ns, u64 end_ns);
 	void (*held)(void *data, u32 job, u64 from_ns, u64 to_ns);
 	void (*decision)(void *data, const struct gp_sched_action *action);
+	/* A request of the job came (1) or went (-1), done or not; the job is held (1), or is no
+	 * longer (-1). */
+	void (*pending)(void *data, u32 job, u64 at_ns, int change);
+	void (*holding)(void *data, u64 at_ns, int change);
 	/* CU time that the job has used so far, on all GPUs: of each job in turn, from used_from_ns
 	 * on every used_every_ns. */
 	void (*used)(void *data, u32 job, u64 cu_ns);

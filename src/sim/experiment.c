@@ -262,13 +262,14 @@ static int put_forecast(struct gp_doc *doc, const struct fit *fit, struct gp_sim
 	return error;
 }
 
-int gp_sim_experiment(FILE *out, bool json, struct gp_diag *diag)
+struct gp_doc *gp_sim_experiment(struct gp_diag *diag)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 	struct fit fit = fit_rows();
 	int error = scenario ? 0 : -ENOMEM;
 
+	gp_doc_title(doc, _("Throughput of one to six processes, measured and modelled"));
 	gp_doc_fact(doc, "kind", NULL, gp_v_text("model, not a measurement"));
 	gp_doc_line(doc, "Parameters, fitted on the three rows with one process:");
 	gp_doc_open(doc, "parameters", NULL);
@@ -287,7 +288,7 @@ int gp_sim_experiment(FILE *out, bool json, struct gp_diag *diag)
 	gp_doc_close(doc);
 	put_reading(doc);
 	if (!error)
-		error = gp_show_print(doc, out, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		return doc;
 	gp_doc_free(doc);
-	return error;
+	return NULL;
 }

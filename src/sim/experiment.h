@@ -7,11 +7,10 @@
 #ifndef GP_SIM_EXPERIMENT_H
 #define GP_SIM_EXPERIMENT_H
 
-#include <stdio.h>
-
 #include "base/diag.h"
+#include "show/doc.h"
 
-/* Prints the table, or JSON. 0 or -errno. */
-int gp_sim_experiment(FILE *out, bool json, struct gp_diag *diag);
+/* The document; the caller frees it. NULL on failure, said on diag. */
+struct gp_doc *gp_sim_experiment(struct gp_diag *diag);
 
 #endif

@@ -163,11 +163,12 @@ static int put_rows(struct gp_doc *doc, const struct gp_sim_grid *grid, struct g
 	return 0;
 }
 
-int gp_sim_grid(FILE *out, const struct gp_sim_grid *grid, struct gp_diag *diag)
+struct gp_doc *gp_sim_grid(const struct gp_sim_grid *grid, struct gp_diag *diag)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 	int error;
 
+	gp_doc_title(doc, _("Servers together with batch jobs"));
 	gp_doc_fact(doc, "kind", NULL, gp_v_text("model, not a measurement"));
 	gp_doc_fact(doc, "policy", NULL, gp_v_text(gp_sched_policy_name(grid->policy)));
 	put_columns(doc);
@@ -178,7 +179,7 @@ int gp_sim_grid(FILE *out, const struct gp_sim_grid *grid, struct gp_diag *diag)
 		    "batch job: the hardware rotates through all of them, idle ones included.");
 	gp_doc_line(doc, "All times come from the GPU model; nothing was measured.");
 	if (!error)
-		error = gp_show_print(doc, out, grid->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		return doc;
 	gp_doc_free(doc);
-	return error;
+	return NULL;
 }

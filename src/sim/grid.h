@@ -6,18 +6,17 @@
 #ifndef GP_SIM_GRID_H
 #define GP_SIM_GRID_H
 
-#include <stdio.h>
-
 #include "base/diag.h"
 #include "sched/sched.h"
+#include "show/doc.h"
 
 struct gp_sim_grid {
 	enum gp_sched_policy_id policy;
 	u64 seed;
 	u64 time_ns; /* that is judged at each point; 0: 10 s */
-	bool json;
 };
 
-int gp_sim_grid(FILE *out, const struct gp_sim_grid *grid, struct gp_diag *diag);
+/* The document; the caller frees it. NULL on failure, said on diag. */
+struct gp_doc *gp_sim_grid(const struct gp_sim_grid *grid, struct gp_diag *diag);
 
 #endif

@@ -97,8 +97,11 @@ void gp_sim_tell_held(const struct gp_sim *sim, u32 index)
 
 static void set_held(struct gp_sim *sim, u32 index, bool held, u64 until)
 {
+	const struct gp_sim_observer *observer = sim->options->observer;
 	struct gp_sim_run_job *job = &sim->jobs[index];
 
+	if (observer && observer->holding && held != job->held)
+		observer->holding(observer->data, sim->now, held ? 1 : -1);
 	if (held) {
 		if (!job->held)
 			job->held_since = sim->now;

@@ -25,10 +25,20 @@ void gp_sim_explain_oracle(struct gp_doc *doc);
 /* Collects a trace while the engine runs; at most `limit` events are kept. */
 struct gp_sim_trace {
 	struct gp_sim_observer observer; /* hand this to gp_sim_run() */
-	struct gp_timeline timeline;     /* the caller ends and frees it */
+	struct gp_timeline timeline;     /* its text is whole after gp_sim_trace_end() */
+	struct gp_timeline_lanes lanes;
+	const struct gp_sim_scenario *scenario;
+	u64 *pending;                  /* requests of each job */
+	u64 holding;                   /* jobs */
+	u64 used_ns, busy_ns, samples; /* CU time up to the last sample, and of the next so far */
+	u64 spans;
 	u64 events, limit, dropped;
+	int error;
 };
 
 void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_sim_scenario *scenario,
 			u64 limit);
+/* 0 or -ENOMEM. */
+int gp_sim_trace_end(struct gp_sim_trace *trace);
+void gp_sim_trace_free(struct gp_sim_trace *trace);
 #endif

@@ -115,9 +115,13 @@ static int take_options(struct request *request, int argc, char **argv)
 			   "combined");
 	else if (request->oracle && (request->perfetto || !request->file))
 		wrong = N_("--oracle needs a scenario and cannot be combined with --perfetto");
-	else if (request->grid && (request->policy_count > 1 || request->html ||
-				   request->perfetto || request->alone))
-		wrong = N_("--grid accepts only --policy (one policy), --seed, --time and --json");
+	else if (request->grid &&
+		 (request->policy_count > 1 || request->perfetto || request->alone))
+		wrong = N_("--grid accepts only --policy (one policy), --seed, --time, --json and "
+			   "--html");
+	else if (request->experiment &&
+		 (request->policy_count || request->perfetto || request->alone || request->time_ns))
+		wrong = N_("--experiment accepts only --json and --html");
 	else if (request->faults && (request->json || request->policy_count || request->html ||
 				     request->perfetto || request->alone || request->time_ns))
 		wrong = N_("--faults and --replay accept only --seed and --events");
@@ -280,9 +284,9 @@ static int run_alone(struct runs *runs, const struct request *request,
 	return error;
 }
 
-static int show(const struct request *request, const struct runs *runs)
+/* Prints the document, and writes its page; frees it. */
+static int show(const struct request *request, struct gp_doc *doc)
 {
-	struct gp_doc *doc = gp_sim_doc(runs->rows, runs->count);
 	struct gp_buf page = {0};
 	bool quiet = gp_file_is_standard(request->html) || gp_file_is_standard(request->perfetto);
 	int error = quiet ? gp_doc_error(doc)
@@ -341,14 +345,14 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);
 			if (!error)
-				error = gp_timeline_end(&trace.timeline);
+				error = gp_sim_trace_end(&trace);
 			if (!error)
 				error = write_file(request->diag, request->perfetto,
 						   &trace.timeline.text);
-			gp_timeline_free(&trace.timeline);
+			gp_sim_trace_free(&trace);
 		}
 	}
-	return error ? error : show(request, runs);
+	return error ? error : show(request, gp_sim_doc(runs->rows, runs->count));
 }
 
 static int run(const struct request *request)
@@ -357,17 +361,16 @@ static int run(const struct request *request)
 	struct runs *runs;
 	int error;
 
-	if (request->grid)
-		return gp_sim_grid(stdout,
-				   &(struct gp_sim_grid){.policy = request->policy_count
-									   ? request->policies[0]
+	if (request->grid || request->experiment) {
+		struct gp_sim_grid grid = {.policy = request->policy_count ? request->policies[0]
 									   : GP_SCHED_PRIORITY,
-							 .seed = request->seed,
-							 .time_ns = request->time_ns,
-							 .json = request->json},
-				   request->diag);
-	if (request->experiment)
-		return gp_sim_experiment(stdout, request->json, request->diag);
+					   .seed = request->seed,
+					   .time_ns = request->time_ns};
+		struct gp_doc *doc = request->grid ? gp_sim_grid(&grid, request->diag)
+						   : gp_sim_experiment(request->diag);
+
+		return doc ? show(request, doc) : -ECANCELED;
+	}
 	if (request->faults)
 		return run_faults(request);
 	base = calloc(1, sizeof(*base));

@@ -119,6 +119,14 @@ static void append(struct gp_sim *sim, struct gp_sim_run_process *process, u32 r
 	process->tail = request;
 }
 
+static void tell_pending(const struct gp_sim *sim, u32 process, int change)
+{
+	const struct gp_sim_observer *observer = sim->options->observer;
+
+	if (observer && observer->pending)
+		observer->pending(observer->data, sim->processes[process].job, sim->now, change);
+}
+
 static u32 new_request(struct gp_sim *sim, u32 process, u32 kernels, u32 work)
 {
 	u32 index = sim->request_free;
@@ -142,11 +150,13 @@ static u32 new_request(struct gp_sim *sim, u32 process, u32 kernels, u32 work)
 					   .used = true};
 	sim->request_count++;
 	sim->processes[process].requests++;
+	tell_pending(sim, process, 1);
 	return index;
 }
 
 void gp_sim_end_request(struct gp_sim *sim, u32 index)
 {
+	tell_pending(sim, sim->requests[index].process, -1);
 	sim->requests[index].used = false;
 	sim->requests[index].next = sim->request_free;
 	sim->request_free = index;

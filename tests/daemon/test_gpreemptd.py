@@ -6,9 +6,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import timeline  # noqa: E402
 
 BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
@@ -264,6 +268,7 @@ class Acting(Daemon):
             jobs = {event["pid"]: event["args"]["name"] for event in events if event.get("name") == "process_name"}
             busy = [event for event in events if event["ph"] == "B" and event["name"] == "busy"]
             self.assertTrue(all("queue" in named[event["pid"], event["tid"]] for event in busy))
+            self.assertEqual(timeline.check(events), [])
             return {jobs[event["pid"]].split(" (")[0] for event in busy}
 
         path, both = os.path.join(self.place, "trace.json"), {"online_server", "offline_trainer"}

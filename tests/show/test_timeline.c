@@ -88,6 +88,44 @@ static void a_full_disk_is_an_error(void **state)
 	fclose(out);
 }
 
+/* The phase of each event that is not a name, in order. */
+static void phases(const char *text, char *out)
+{
+	for (const char *at = text; (at = strstr(at, "{\"ph\":\"")) != NULL; at++)
+		if (at[7] != 'M')
+			*out++ = at[7];
+	*out = '\0';
+}
+
+static void slices_that_overlap_have_lanes_and_beyond_them_spans(void **state)
+{
+	struct gp_timeline timeline;
+	struct gp_timeline_lanes lanes = {0};
+	char seen[64];
+
+	(void)state;
+	gp_timeline_begin(&timeline, NULL);
+	for (u64 i = 0; i < GP_TIMELINE_LANES + 2; i++) {
+		struct gp_timeline_event event = {
+			.pid = 1, .tid = 16, .name = "k", .time_ns = 100 + i, .length_ns = 50};
+		bool beyond = i >= GP_TIMELINE_LANES;
+
+		assert_int_equal(gp_timeline_slice(&timeline, &lanes, "queue", &event), beyond);
+		assert_int_equal(event.tid, beyond ? 16 : 16 + i);
+	}
+	/* The first lane is free again when its slice has ended. */
+	struct gp_timeline_event next = {
+		.pid = 1, .tid = 16, .name = "k", .time_ns = 150, .length_ns = 1};
+
+	assert_int_equal(gp_timeline_slice(&timeline, &lanes, "queue", &next), 0);
+	assert_int_equal(next.tid, 16);
+	assert_int_equal(gp_timeline_end(&timeline), 0);
+	phases(gp_buf_str(&timeline.text), seen);
+	assert_string_equal(seen, "XXXXXXXXbebeX");
+	gp_timeline_lanes_free(&lanes);
+	gp_timeline_free(&timeline);
+}
+
 static void any_bytes_become_a_json_string_and_valid_text_stays(void **state)
 {
 	(void)state;
@@ -115,6 +153,7 @@ int main(void)
 		cmocka_unit_test(every_kind_of_event_is_escaped_json),
 		cmocka_unit_test(a_stream_gets_all_events_as_they_come),
 		cmocka_unit_test(a_full_disk_is_an_error),
+		cmocka_unit_test(slices_that_overlap_have_lanes_and_beyond_them_spans),
 		cmocka_unit_test(any_bytes_become_a_json_string_and_valid_text_stays),
 	};
 

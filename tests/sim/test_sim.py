@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`gpreempt sim` from the outside: tables, JSON, pages, traces and what it says to wrong calls."""
+import html
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -93,6 +95,18 @@ class Sim(unittest.TestCase):
         for wrong in (["--grid", self.file], ["--grid", "--policy", "off,fair"], ["--grid", "--oracle"],
                       ["--grid", "--faults"]):
             self.assertEqual(sim(*wrong).returncode, 2, wrong)
+
+    def test_the_experiment_and_the_grid_write_the_page_of_what_they_print(self):
+        run = sim("--experiment", "--html", self.path("e.html"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        page = html.unescape(re.sub("<[^>]*>", " ", pathlib.Path(self.path("e.html")).read_text()))
+        for word in re.findall(r"[^\s:]+", run.stdout):
+            self.assertIn(word, page)
+        for wrong in ("--perfetto", self.path("t.json")), ("--alone",), ("--policy", "off"), ("--time", "1s"):
+            self.assertEqual(sim("--experiment", *wrong).returncode, 2, wrong)
+        run = sim("--grid", "--time", "20ms", "--html", self.path("g.html"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("OFFLINE / ORACLE", pathlib.Path(self.path("g.html")).read_text())
 
     def test_page_and_trace_are_whole_and_escaped(self):
         run = sim("--html", self.path("p.html"), "--perfetto", self.path("t.json"), self.file)

@@ -204,13 +204,16 @@ static int mark(struct trace *trace, const struct queue *queue, u64 at_ns, char 
 static int add_work(const struct gp_proto_msg_work *line, void *data)
 {
 	static const char *const names[] = {NULL, "busy", "perhaps busy"};
+	static const char unknown[GP_PROTO_NAME] = "?";
 	struct trace *trace = data;
 	struct queue *queue;
 	int error = 0;
 
 	if (!line->job || line->work >= GP_ARRAY_SIZE(names))
 		return 0;
-	queue = find_queue(trace, line);
+	/* One that ended before the record begins has no other name. */
+	error = name_job(trace, line->job, unknown, line->pid);
+	queue = error ? NULL : find_queue(trace, line);
 	if (!queue)
 		return -ENOMEM;
 	if (queue->open)

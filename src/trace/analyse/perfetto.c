@@ -15,8 +15,6 @@
 
 /* Rows of a profile are not sorted; what begins before the first row still has a time above 0. */
 #define BEFORE_FIRST_NS 3600000000000ull
-/* Kernels of one queue that overlap are drawn on tracks beside each other, up to so many. */
-#define LANES 8
 
 struct gp_trace_perfetto *gp_trace_perfetto_new(FILE *out)
 {
@@ -65,11 +63,9 @@ int gp_trace_perfetto_track(struct gp_trace_perfetto *p, u32 process, u64 key, c
 	if (*id != GP_MAP_NONE)
 		return 0;
 	*id = (u32)p->track_count;
-	if (gp_array_grow((void **)&p->tracks, p->track_count, &p->track_capacity,
-			  sizeof(*p->tracks)) ||
-	    gp_map_put(&p->track_map, process, key, *id))
+	if (gp_map_put(&p->track_map, process, key, *id))
 		return -ENOMEM;
-	p->tracks[p->track_count++] = (struct gp_trace_perfetto_track){0};
+	p->track_count++;
 	gp_timeline_name_track(&p->timeline, process, *id, title);
 	return 0;
 }
@@ -93,20 +89,21 @@ void gp_trace_perfetto_mark(struct gp_trace_perfetto *p, char phase, u32 pid, u3
 					      .phase = phase,
 					      .pid = pid,
 					      .tid = tid,
-					      .name = len ? name : "",
+					      .name = len ? name : "unnamed",
 					      .name_len = len,
 					      .time_ns = since(p, event, event->time_ns),
 				      });
 }
 
-void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
-			     size_t len, const struct gp_event *event, u64 begin, u64 length)
+static struct gp_timeline_event slice_of(const struct gp_trace_perfetto *p, u32 pid, u32 tid,
+					 const char *name, size_t len, const struct gp_event *event,
+					 u64 begin, u64 length)
 {
 	struct gp_timeline_event slice = {
 		.phase = 'X',
 		.pid = pid,
 		.tid = tid,
-		.name = len ? name : "",
+		.name = len ? name : "unnamed",
 		.name_len = len,
 		.time_ns = since(p, event, begin),
 		.length_ns = length,
@@ -116,6 +113,14 @@ void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, cons
 		slice.args[0] = (struct gp_timeline_arg){"grid", .number = event->grid};
 		slice.args[1] = (struct gp_timeline_arg){"workgroup", .number = event->workgroup};
 	}
+	return slice;
+}
+
+void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
+			     size_t len, const struct gp_event *event, u64 begin, u64 length)
+{
+	struct gp_timeline_event slice = slice_of(p, pid, tid, name, len, event, begin, length);
+
 	gp_timeline_add(&p->timeline, &slice);
 }
 
@@ -140,7 +145,7 @@ int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, con
 		.phase = 'i',
 		.pid = pid,
 		.tid = tid,
-		.name = len ? name : "",
+		.name = len ? name : "unnamed",
 		.name_len = len,
 		.time_ns = since(p, event, event->time_ns),
 	};
@@ -168,26 +173,70 @@ static int put_call(struct gp_trace_perfetto *p, const struct gp_event *event)
 		return -ENOMEM;
 	gp_trace_perfetto_slice(p, pid, tid, event->name, event->name_len, event, event->time_ns,
 				event->duration_ns);
-	if (event->valid & GP_EV_CORRELATION && submits(event))
-		gp_trace_perfetto_flow(p, 's', pid, tid, "submit", event->correlation, event,
-				       event->time_ns);
+	if (!(event->valid & GP_EV_CORRELATION) || !submits(event))
+		return 0;
+	gp_trace_perfetto_flow(p, 's', pid, tid, "submit", event->correlation, event,
+			       event->time_ns);
+	return gp_map_put(&p->submitted, event->correlation, 0, 1);
+}
+
+/* A step of a flow from a call, when it is known that there is one. */
+static int put_submitted(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
+			 const struct gp_event *event)
+{
+	struct gp_timeline_event flow = {
+		.phase = phase,
+		.pid = pid,
+		.tid = tid,
+		.name = "submit",
+		.time_ns = since(p, event, event->time_ns),
+		.flow = "submit",
+		.flow_id = event->correlation,
+	};
+
+	if (gp_map_get(&p->submitted, event->correlation, 0) != GP_MAP_NONE) {
+		gp_timeline_add(&p->timeline, &flow);
+		return 0;
+	}
+	if (gp_array_grow((void **)&p->awaiting, p->awaiting_count, &p->awaiting_capacity,
+			  sizeof(*p->awaiting)))
+		return -ENOMEM;
+	p->awaiting[p->awaiting_count++] = flow;
 	return 0;
 }
 
-/* On the first lane that is free by then. */
+static void put_awaiting(struct gp_trace_perfetto *p)
+{
+	for (size_t i = 0; i < p->awaiting_count; i++)
+		if (gp_map_get(&p->submitted, p->awaiting[i].flow_id, 0) != GP_MAP_NONE)
+			gp_timeline_add(&p->timeline, &p->awaiting[i]);
+}
+
+/* The first of the tracks of a queue or stream, for slices that may overlap. */
+static int lanes_of(struct gp_trace_perfetto *p, u32 process, u64 key, u32 *first)
+{
+	*first = gp_map_get(&p->track_map, process, key);
+	if (*first != GP_MAP_NONE)
+		return 0;
+	*first = (u32)p->track_count;
+	p->track_count += GP_TIMELINE_LANES;
+	return gp_map_put(&p->track_map, process, key, *first);
+}
+
+/* 0, or 1 if no lane is free: then there is no track for flows. */
 static int put_lane(struct gp_trace_perfetto *p, u32 pid, u64 key, const char *title,
 		    const struct gp_event *event, u32 *tid)
 {
-	for (u64 lane = 0; lane < LANES; lane++) {
-		if (gp_trace_perfetto_track(p, pid, key ^ lane << 60, title, tid))
-			return -ENOMEM;
-		if (p->tracks[*tid].last_end <= event->time_ns)
-			break;
-	}
-	p->tracks[*tid].last_end = event->time_ns + event->duration_ns;
-	gp_trace_perfetto_slice(p, pid, *tid, event->name, event->name_len, event, event->time_ns,
-				event->duration_ns);
-	return 0;
+	struct gp_timeline_event slice;
+	int ret = lanes_of(p, pid, key, tid);
+
+	if (ret)
+		return ret;
+	slice = slice_of(p, pid, *tid, event->name, event->name_len, event, event->time_ns,
+			 event->duration_ns);
+	ret = gp_timeline_slice(&p->timeline, &p->lanes, title, &slice);
+	*tid = (u32)slice.tid;
+	return ret;
 }
 
 /* rocprof v1 knows no correlation, but when the packet was written, and by which thread. */
@@ -200,8 +249,19 @@ static int put_dispatched(struct gp_trace_perfetto *p, const struct gp_event *ev
 		return 0;
 	if (gp_trace_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
 		return -ENOMEM;
+	gp_trace_perfetto_slice(p, pid, tid, "dispatch", strlen("dispatch"), event,
+				event->dispatch_ns, GP_PERFETTO_POINT_NS);
 	gp_trace_perfetto_flow(p, 's', pid, tid, "dispatch", id, event, event->dispatch_ns);
 	return 1;
+}
+
+static int put_step(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid, u64 id,
+		    const struct gp_event *event)
+{
+	if (event->valid & GP_EV_CORRELATION)
+		return put_submitted(p, phase, pid, tid, event);
+	gp_trace_perfetto_flow(p, phase, pid, tid, "dispatch", id, event, event->time_ns);
+	return 0;
 }
 
 /* Kernels and copies: on their queue, and on their stream if it is known. */
@@ -210,9 +270,8 @@ static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 	bool copy = event->kind == GP_EVENT_COPY, correlated = event->valid & GP_EV_CORRELATION;
 	u64 gpu = event->valid & GP_EV_GPU ? event->gpu : UINT64_MAX;
 	u64 queue = event->valid & GP_EV_QUEUE ? event->queue : 0, id = event->correlation;
-	const char *kind = correlated ? "submit" : "dispatch";
 	char title[64];
-	int begun = correlated;
+	int begun = correlated, lane;
 	u32 pid, tid;
 
 	if (!correlated) {
@@ -224,20 +283,22 @@ static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 	if (event->valid & GP_EV_STREAM) {
 		snprintf(title, sizeof(title), "stream %llu", (unsigned long long)event->stream);
 		if (gp_trace_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event),
-					      &pid) ||
-		    put_lane(p, pid, event->stream ^ 1ull << 59, title, event, &tid))
+					      &pid))
 			return -ENOMEM;
-		if (begun)
-			gp_trace_perfetto_flow(p, 't', pid, tid, kind, id, event, event->time_ns);
+		lane = put_lane(p, pid, event->stream ^ 1ull << 59, title, event, &tid);
+		if (lane < 0)
+			return lane;
+		if (begun && lane == 0 && put_step(p, 't', pid, tid, id, event))
+			return -ENOMEM;
 	}
 	snprintf(title, sizeof(title), copy ? "copies" : "queue %llu", (unsigned long long)queue);
 	if (gp_trace_perfetto_process(p, event, copy ? GP_GROUP_COPIES : GP_GROUP_GPU,
-				      copy ? 0 : gpu, &pid) ||
-	    put_lane(p, pid, queue, title, event, &tid))
+				      copy ? 0 : gpu, &pid))
 		return -ENOMEM;
-	if (begun)
-		gp_trace_perfetto_flow(p, 'f', pid, tid, kind, id, event, event->time_ns);
-	return 0;
+	lane = put_lane(p, pid, queue, title, event, &tid);
+	if (lane < 0)
+		return lane;
+	return begun && lane == 0 ? put_step(p, 'f', pid, tid, id, event) : 0;
 }
 
 static int put_instant(struct gp_trace_perfetto *p, const struct gp_event *event)
@@ -321,15 +382,19 @@ int gp_trace_perfetto_event(void *ctx, const struct gp_event *event)
 
 int gp_trace_perfetto_end(struct gp_trace_perfetto *p)
 {
-	int error = gp_timeline_end(&p->timeline);
+	int error;
 
+	put_awaiting(p);
+	error = gp_timeline_end(&p->timeline);
 	gp_timeline_free(&p->timeline);
 	gp_trace_perfetto_log_free(p);
 	gp_trace_perfetto_function_free(p);
 	gp_map_free(&p->processes);
 	gp_map_free(&p->track_map);
+	gp_map_free(&p->submitted);
+	free(p->awaiting);
+	gp_timeline_lanes_free(&p->lanes);
 	gp_strings_free(&p->names);
-	free(p->tracks);
 	free(p);
 	return error;
 }

@@ -12,9 +12,7 @@
 /* Calls in calls; a log whose calls never return would nest for ever. */
 #define DEPTH 16
 /* Packets of a queue that no thread has waited for yet; beyond that, the oldest have no end. */
-#define PENDING 256
-/* A packet has no duration, but a flow needs a slice with a length. */
-#define PACKET_NS  1
+#define PENDING    256
 #define QUEUE_KEY  (1ull << 63)
 #define STREAM_KEY (1ull << 62)
 
@@ -209,7 +207,8 @@ static int put_on_stream(struct gp_trace_perfetto *p, const struct gp_trace_perf
 	if (gp_trace_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
 	    gp_trace_perfetto_track(p, pid, frame->stream ^ STREAM_KEY, title, &tid))
 		return -ENOMEM;
-	gp_trace_perfetto_slice(p, pid, tid, name, len, event, event->time_ns, PACKET_NS);
+	gp_trace_perfetto_slice(p, pid, tid, name, len, event, event->time_ns,
+				GP_PERFETTO_POINT_NS);
 	gp_trace_perfetto_flow(p, 't', pid, tid, "packet", flow, event, event->time_ns);
 	return 0;
 }
@@ -254,7 +253,7 @@ static int put_packet(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thre
 			return -ENOMEM;
 	}
 	gp_trace_perfetto_slice(p, queue->pid, queue->tid, name, len, event, event->time_ns,
-				PACKET_NS);
+				GP_PERFETTO_POINT_NS);
 	gp_trace_perfetto_flow(p, thread->depth ? 't' : 's', queue->pid, queue->tid, "packet", flow,
 			       event, event->time_ns);
 	if (await_packet(queue, flow))
@@ -288,7 +287,7 @@ static void complete(struct gp_trace_perfetto *p, const struct gp_trace_perfetto
 	if (!done)
 		return;
 	gp_trace_perfetto_slice(p, queue->pid, queue->tid, "complete", 8, event, event->time_ns,
-				PACKET_NS);
+				GP_PERFETTO_POINT_NS);
 	for (size_t i = 0; i < done; i++)
 		gp_trace_perfetto_flow(p, 'f', queue->pid, queue->tid, "packet",
 				       queue->pending[i].flow, event, event->time_ns);

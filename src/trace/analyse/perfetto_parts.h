@@ -14,9 +14,8 @@
 
 enum gp_trace_perfetto_group { GP_GROUP_PROCESS, GP_GROUP_GPU, GP_GROUP_COPIES, GP_GROUP_KERNEL };
 
-struct gp_trace_perfetto_track {
-	u64 last_end; /* of slices that must not overlap */
-};
+/* A packet or a dispatch has no duration, but a flow needs a slice with a length. */
+#define GP_PERFETTO_POINT_NS 1
 
 struct gp_trace_perfetto_thread;
 struct gp_trace_perfetto_queue;
@@ -28,11 +27,15 @@ struct gp_trace_perfetto {
 	u64 base[GP_PERFETTO_CLOCKS];
 	struct gp_map processes; /* (clock and group, pid or gpu) -> number */
 	u32 process_count;
-	struct gp_map track_map; /* (process, key) -> track */
-	struct gp_trace_perfetto_track *tracks;
-	size_t track_count, track_capacity;
+	struct gp_map track_map;        /* (process, key) -> track */
+	struct gp_timeline_lanes lanes; /* of queues and streams */
+	size_t track_count;
 	struct gp_strings names;
 	u64 flows; /* numbered here */
+	/* Calls may come behind the kernels that they submit, or not be in the data. */
+	struct gp_map submitted;            /* (correlation) -> its call was seen */
+	struct gp_timeline_event *awaiting; /* flows to kernels whose call was not */
+	size_t awaiting_count, awaiting_capacity;
 	/* The AMD log. */
 	struct gp_map thread_map; /* (pid, tid) -> number */
 	struct gp_trace_perfetto_thread *threads;

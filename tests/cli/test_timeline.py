@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Every timeline that gpreempt writes follows the trace event format: slices nest, tracks have names, flows meet.
+The daemon's is judged in tests/daemon/test_gpreemptd.py."""
+import glob
+import os
+import tempfile
+import unittest
+
+import timeline
+from gp import fixture, gpreempt
+
+
+class Judge(unittest.TestCase):
+    """The judge finds what it is for."""
+    NAMES = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "p"}},
+             {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "t"}}]
+
+    def found(self, *events):
+        return [error.split(":")[0] for error in timeline.check(self.NAMES + [{"pid": 1, "tid": 2} | e for e in events])]
+
+    def test_it_finds_slices_that_overlap(self):
+        first = {"ph": "X", "name": "a", "ts": 1, "dur": 5}
+        self.assertEqual(self.found(first, {"ph": "X", "name": "b", "ts": 2, "dur": 1}), [])
+        self.assertEqual(self.found(first, {"ph": "X", "name": "b", "ts": 6, "dur": 9}), [])
+        self.assertEqual(self.found(first, {"ph": "X", "name": "b", "ts": 2, "dur": 9}), ["slices of (1, 2) overlap"])
+
+    def test_it_finds_what_has_no_name(self):
+        self.assertEqual(self.found({"ph": "X", "name": "a", "ts": 1, "dur": 5, "tid": 3}), ["a track without a name"])
+        self.assertEqual(self.found({"ph": "i", "name": "", "ts": 1}), ["without a name"])
+
+    def test_it_finds_flows_and_ends_that_belong_to_nothing(self):
+        flow = {"ph": "f", "name": "go", "cat": "go", "id": 1, "ts": 1}
+        self.assertEqual(self.found(flow), ["a flow without a begin", "a flow on no slice"])
+        self.assertEqual(self.found({"ph": "E", "ts": 1}), ["an end without a begin"])
+        self.assertEqual(self.found({"ph": "b", "name": "r", "cat": "c", "id": 1, "ts": 1}), ["not a pair"])
+
+
+class Timeline(unittest.TestCase):
+    def written(self, *arguments):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "t.json")
+            done = gpreempt(*arguments, "--perfetto", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return timeline.load(path)
+
+    def test_simulations(self):
+        for scenario in ("serve", "fair", "deadline", "multi-process"):
+            for policy in ("off", "priority"):
+                with self.subTest(scenario, policy=policy):
+                    events = self.written("sim", "--time", "300ms", "--policy", policy, scenario)
+                    self.assertEqual(timeline.check(events), [])
+
+    def test_a_simulation_has_counters(self):
+        events = self.written("sim", "--time", "300ms", "--policy", "priority", "serve")
+        counters = {}
+        for event in events:
+            if event["ph"] == "C":
+                counters.setdefault(event["name"], []).extend(event["args"].values())
+        self.assertEqual(set(counters), {"requests not done", "suspended jobs", "GPU busy (%)"})
+        self.assertEqual(set(counters["suspended jobs"]), {0, 1})
+        self.assertTrue(all(0 <= value <= 100 for value in counters["GPU busy (%)"]), max(counters["GPU busy (%)"]))
+        self.assertGreater(max(counters["GPU busy (%)"]), 50)
+        self.assertGreater(max(counters["requests not done"]), 1)
+        self.assertTrue(all(value >= 0 for value in counters["requests not done"]))
+
+    def test_logs_traces_and_profiles(self):
+        files = [path for pattern in ("amdlog/*.log", "demo/*.log", "ftrace/*.txt", "kfdtrace/*.txt", "rocprof/v1/*.csv",
+                                      "rocprof/v3/*/*.csv", "rocprof/v3.json")
+                 for path in sorted(glob.glob(fixture(*pattern.split("/"))))]
+        self.assertGreater(len(files), 25)
+        for path in files:
+            with self.subTest(os.path.basename(path)):
+                self.assertEqual(timeline.check(self.written("analyze", path)), [])
+
+    def test_a_profile_of_several_files_has_flows_from_calls_to_kernels(self):
+        events = self.written("report", *sorted(glob.glob(fixture("rocprof", "v3", "*", "*_trace.csv"))))
+        self.assertEqual(timeline.check(events), [])
+        self.assertIn("f", {event["ph"] for event in events})
+
+
+if __name__ == "__main__":
+    unittest.main()
