@@ -217,6 +217,53 @@ static void what_is_not_known_or_not_there_stops_the_queue(void **state)
 	assert_int_equal(place[0], 1);
 	assert_int_equal(fake->said, 1);
 	assert_string_equal(fake->last_said, "0xc0017f00");
+	assert_int_equal(fake->exceptions, 1);
+}
+
+static void chain(u32 *from, const u32 *to, u32 words)
+{
+	const u32 packet[] = {header(GP_PM4_INDIRECT_BUFFER, 4), LO(to), HI(to),
+			      GP_PM4_INDIRECT_CHAIN | words};
+
+	memcpy(from, packet, sizeof(packet));
+}
+
+static void buffers_that_chain_to_themselves_end_with_an_error(void **state)
+{
+	u32 *one = fake_take(64, 64), *other = fake_take(64, 64);
+	char where[32];
+
+	(void)state;
+	chain(one, other, 4);
+	chain(other, one, 4);
+	PUT(GP_PM4_INDIRECT_BUFFER, LO(one), HI(one), 4);
+	PUT(GP_PM4_NOP, 1);
+	announce();
+	assert_null(fake_work());
+	assert_int_equal(fake->said, 1);
+	snprintf(where, sizeof(where), "0x%08llx", (unsigned long long)va(one));
+	assert_string_equal(fake->last_said, where);
+	assert_int_equal(fake->exceptions, 1);
+	assert_int_equal(read_pointer(), 0);
+}
+
+/* The count begins anew with every packet of the ring. */
+static void a_long_chain_with_an_end_is_no_error(void **state)
+{
+	enum { LINKS = 1000, ROUNDS = 5 };
+	u32 *links = fake_take(LINKS * 16, 64);
+
+	(void)state;
+	for (u32 i = 0; i + 1 < LINKS; i++)
+		chain(links + i * 4, links + (i + 1) * 4, 4);
+	links[(LINKS - 1) * 4] = header(GP_PM4_NOP, 4);
+	for (u32 i = 0; i < ROUNDS; i++) {
+		PUT(GP_PM4_INDIRECT_BUFFER, LO(links), HI(links), 4);
+		announce();
+		fake_run(fake_work());
+		assert_int_equal(read_pointer(), queue.at);
+	}
+	assert_int_equal(fake->said, 0);
 }
 
 static void wild_addresses_are_faults(void **state)
@@ -285,6 +332,8 @@ int main(void)
 		TEST(a_wait_holds_what_is_behind_it),
 		TEST(a_dispatch_in_an_indirect_buffer_takes_its_time),
 		TEST(what_is_not_known_or_not_there_stops_the_queue),
+		TEST(buffers_that_chain_to_themselves_end_with_an_error),
+		TEST(a_long_chain_with_an_end_is_no_error),
 		TEST(wild_addresses_are_faults),
 		TEST(a_buffer_that_is_not_there_is_a_fault),
 		TEST(copies_and_atomics_of_the_command_processor),

@@ -89,6 +89,7 @@ struct gp_vgpu_cp_ring {
 		u64 buffer, at, end; /* the indirect buffer it is in, 0 = none; dwords */
 		u32 threads[3];      /* COMPUTE_NUM_THREAD_X to _Z */
 		u32 rsrc1;
+		u32 chained; /* indirect buffers since the ring */
 	} pm4;
 	u32 in_flight; /* records */
 };
@@ -267,6 +268,9 @@ void gp_vgpu_cp_pm4_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *rin
 u32 gp_vgpu_cp_pm4_word(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring, u64 buffer,
 			u64 at);
 u32 gp_vgpu_cp_pm4_words(u32 header); /* of the whole packet; 0 = no packet */
+/* Says why and where, and the queue stands still; the program learns of a hardware exception. */
+void gp_vgpu_cp_pm4_stop(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const char *why,
+			 u64 where);
 
 /* ---- kernel.c, kernel_name.c, kernel_arguments.c ---- */
 

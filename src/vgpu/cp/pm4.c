@@ -6,7 +6,9 @@
  * the model completes the command, and so does the read pointer. Registers that a dispatch needs
  * are noted when their packet is fetched.
  *
- * A packet of an unknown kind stops the queue, and a line on stderr names it.
+ * A packet of an unknown kind stops the queue, and so do indirect buffers that chain to each other
+ * without end. Hardware would hang there and be reset; here a line on stderr names the packet, and
+ * the program gets the event of a hardware exception.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include "vgpu/cp/cp_state.h"
 
 #define COMMAND_WORDS  4096 /* of one command, so that none takes too long */
+#define CHAIN_MAX      4096 /* indirect buffers that one packet of the ring may lead to */
 #define WORKGROUPS_MAX (1ull << 36)
 #define WORKGROUP_NS   10000 /* code without a name costs what an unknown kernel does */
 
@@ -63,7 +66,7 @@ static struct place place_of(const struct gp_vgpu_cp_ring *ring, u64 written)
 	return (struct place){0, ring->fetched, written};
 }
 
-/* Goes on behind `words` of the current place; false: that was the end of an indirect buffer. */
+/* Goes on behind `words` of the current place. */
 static void advance(struct gp_vgpu_cp_ring *ring, u64 words)
 {
 	if (!ring->pm4.buffer) {
@@ -74,16 +77,24 @@ static void advance(struct gp_vgpu_cp_ring *ring, u64 words)
 	if (ring->pm4.at < ring->pm4.end)
 		return;
 	ring->pm4.buffer = 0;
+	ring->pm4.chained = 0;
 	ring->fetched += GP_PM4_INDIRECT_WORDS;
 }
 
-static void stop(struct gp_vgpu_cp_ring *ring, u32 header)
+void gp_vgpu_cp_pm4_stop(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const char *why,
+			 u64 where)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "0x%08x", header);
-	gp_vgpu_say("a PM4 queue stops at an unknown packet: ", text);
+	snprintf(text, sizeof(text), "0x%08llx", (unsigned long long)where);
+	gp_vgpu_say(why, text);
 	ring->hold = GP_CP_HALTED;
+	gp_vgpu_event_hw_exception(cp->client, ring->gpu_id, false);
+}
+
+static void stop_at(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 header)
+{
+	gp_vgpu_cp_pm4_stop(cp, ring, "a PM4 queue stops at an unknown packet: ", header);
 }
 
 /* ---- packets that take effect when they are fetched ---- */
@@ -115,7 +126,13 @@ static bool buffer_enter(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	u64 words = gp_bits(size, 0, 19);
 
 	if (from->buffer && !(size & GP_PM4_INDIRECT_CHAIN)) {
-		stop(ring, gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at));
+		stop_at(cp, ring, gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at));
+		return false;
+	}
+	if (++ring->pm4.chained > CHAIN_MAX) {
+		gp_vgpu_cp_pm4_stop(
+			cp, ring, "a PM4 queue stops in a chain of indirect buffers without end: ",
+			address);
 		return false;
 	}
 	if (!words) {
@@ -306,7 +323,7 @@ bool gp_vgpu_cp_pm4_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 	words = gp_vgpu_cp_pm4_words(header);
 	kind = kind_of(header);
 	if (!words || kind == UNKNOWN) {
-		stop(ring, header);
+		stop_at(cp, ring, header);
 		return false;
 	}
 	if (words > from.end - from.at) /* not all of it is there yet */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What PM4 packets do when the model completes them. Layouts: see abi/pm4.h. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "abi/bits.h"
 #include "abi/pm4.h"
@@ -214,11 +213,8 @@ void gp_vgpu_cp_pm4_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *rin
 			return;
 		}
 		if (result) {
-			char text[16];
-
-			snprintf(text, sizeof(text), "0x%08x", header);
-			gp_vgpu_say("a PM4 queue stops at an unknown operation: ", text);
-			ring->hold = GP_CP_HALTED;
+			gp_vgpu_cp_pm4_stop(cp, ring,
+					    "a PM4 queue stops at an unknown operation: ", header);
 			ring->faulted = true;
 			return;
 		}
