@@ -65,13 +65,19 @@ static void a_runtime_takes_over_what_the_machine_enabled_for_it(void **state)
 	assert_int_equal(runtime_enable(fake, a, 3), -EBUSY);
 }
 
-static u32 begin_runtime(struct fake_server *fake, struct gp_vgpu_process *process, u32 mode)
+static u32 ask_runtime(struct fake_server *fake, struct gp_vgpu_process *process, u32 mode)
 {
 	struct gp_kfd_runtime_enable_args args = {.mode_mask = mode};
-	u32 sequence = begin(fake, &(struct call){.process = process,
-						  .nr = _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE),
-						  .args = &args,
-						  .args_size = sizeof(args)});
+
+	return begin(fake, &(struct call){.process = process,
+					  .nr = _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE),
+					  .args = &args,
+					  .args_size = sizeof(args)});
+}
+
+static u32 begin_runtime(struct fake_server *fake, struct gp_vgpu_process *process, u32 mode)
+{
+	u32 sequence = ask_runtime(fake, process, mode);
 
 	pass(fake, MS);
 	return sequence;
@@ -172,6 +178,24 @@ static void an_interrupted_runtime_enable_waits_again(void **state)
 	assert_int_equal(result_of(fake, waiting), NOT_YET);
 	send_event(fake, d, GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME), 0);
 	assert_int_equal(result_of(fake, waiting), 0);
+}
+
+/* The signal comes while the driver waits for a preemption, which it does not interrupt. */
+static void a_signal_stays_pending_until_the_wait_for_the_debugger(void **state)
+{
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *d = process_add(fake, DEBUGGER);
+	u32 waiting;
+
+	assert_int_equal(runtime_enable(fake, a, 1), 0);
+	set_tracer(fake, TARGET, DEBUGGER);
+	enable(fake, d, TARGET);
+	create(fake, a);
+	waiting = ask_runtime(fake, a, 0);
+	assert_null(a->parked);
+	signal_to(fake, waiting);
+	pass(fake, 3000 * MS);
+	assert_int_equal(result_of(fake, waiting), -EINTR);
 }
 
 /* ---- life and death ---- */
@@ -386,6 +410,7 @@ int main(void)
 		WITH(an_answer_before_the_question_is_kept, start),
 		WITH(only_a_signal_wakes_it_when_the_debugger_leaves, start),
 		WITH(an_interrupted_runtime_enable_waits_again, start),
+		WITH(a_signal_stays_pending_until_the_wait_for_the_debugger, start),
 		WITH(a_copy_dies_with_its_process, start),
 		WITH(nothing_of_a_removed_process_is_watched_any_more, start),
 		WITH(whoever_merely_opened_kfd_costs_a_preemption_when_it_ends, start),

@@ -330,8 +330,8 @@ int gp_vgpu_serve_destroy_queue(struct gp_vgpu_server *server, struct gp_vgpu_re
 	request->context[0] = queue->id;
 	if (process->debug.enabled && queue->suspended) {
 		request->resume = destroy_woken;
-		gp_vgpu_request_park(request);
-		return 0;
+		destroy_woken(server, request);
+		return (int)request->result;
 	}
 	destroy_now(server, request, queue);
 	return (int)request->result;

@@ -201,13 +201,18 @@ void gp_vgpu_request_unpark(struct gp_vgpu_server *server, struct gp_vgpu_reques
 void gp_vgpu_request_cancel(struct gp_vgpu_server *server,
 			    const struct gp_vgpu_connection *connection, u32 sequence)
 {
-	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next) {
+		/* Not interruptible where it is, but the signal stays pending. */
+		for (struct gp_vgpu_request *r = p->requests; r; r = r->next)
+			if (r->connection == connection && r->header.sequence == sequence)
+				r->interrupted = true;
 		for (struct gp_vgpu_request *r = p->parked; r; r = r->next)
 			if (r->connection == connection && r->header.sequence == sequence) {
 				r->interrupted = true;
 				gp_vgpu_request_unpark(server, r);
 				return;
 			}
+	}
 }
 
 static void drop(struct gp_vgpu_server *server, struct gp_vgpu_request *request)

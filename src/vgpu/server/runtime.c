@@ -13,6 +13,11 @@ static void wait_for_debugger(struct gp_vgpu_server *server, struct gp_vgpu_requ
 
 	if (process->runtime_posts) {
 		process->runtime_posts--;
+		request->interrupted = false;
+		answered(server, request);
+		return;
+	}
+	if (request->interrupted) {
 		answered(server, request);
 		return;
 	}
