@@ -209,37 +209,6 @@ static struct gp_kfd_dbg_trap_args trap(u32 op)
 static u32 blocked_queue;
 
 /* A thread that waits in DESTROY_QUEUE, or in RUNTIME_ENABLE. */
-#define CROWD 600 /* more than the server accepts from one process */
-
-static pthread_barrier_t crowd;
-
-static void *one_of_many(void *context)
-{
-	struct gp_kfd_get_available_memory_args memory = {.gpu_id = gpu_id};
-
-	(void)context;
-	CHECK(call(kfd, GP_KFD_IOC_AVAILABLE_MEMORY, &memory) == 0);
-	CHECK(memory.available > 0);
-	pthread_barrier_wait(&crowd); /* all connections are open now */
-	CHECK(call(kfd, GP_KFD_IOC_AVAILABLE_MEMORY, &memory) == 0);
-	return NULL;
-}
-
-static void threads_without_a_connection_of_their_own_take_turns(void)
-{
-	static pthread_t threads[CROWD];
-	pthread_attr_t small;
-
-	CHECK(!pthread_barrier_init(&crowd, NULL, CROWD));
-	CHECK(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, 256u << 10));
-	for (int i = 0; i < CROWD; i++)
-		CHECK(!pthread_create(&threads[i], &small, one_of_many, NULL));
-	for (int i = 0; i < CROWD; i++)
-		CHECK(!pthread_join(threads[i], NULL));
-	pthread_attr_destroy(&small);
-	pthread_barrier_destroy(&crowd);
-}
-
 struct blocked {
 	pthread_t thread;
 	_Atomic pid_t tid;
@@ -477,7 +446,6 @@ int main(int argc, char **argv)
 	}
 	queues_are_in_sysfs_while_they_live();
 	threads_have_a_connection_each();
-	threads_without_a_connection_of_their_own_take_turns();
 	forked_children_are_strangers();
 	a_process_can_debug_itself();
 	the_process_stays_in_order_without_libc();

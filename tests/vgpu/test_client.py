@@ -14,6 +14,7 @@ PROGRAMS = os.path.join(os.path.dirname(BIN), "tests", "vgpu")
 DEVICE = os.path.join(PROGRAMS, "client_device")
 FILES = os.path.join(PROGRAMS, "client_files")
 SHARE = os.path.join(PROGRAMS, "client_share")
+THREADS = os.path.join(PROGRAMS, "client_threads")
 LIBRARY = os.path.join(os.path.dirname(BIN), "lib", "libgpreempt_vgpu.so")
 LIMIT = 60
 
@@ -49,7 +50,7 @@ class Client(unittest.TestCase):
             self.env.pop(name, None)
 
     def run_on(self, *options):
-        for program in FILES, DEVICE, SHARE:
+        for program in FILES, DEVICE, SHARE, THREADS:
             done = subprocess.run([VGPU, *options, "--", program], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, env=self.env, timeout=LIMIT)
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -3,7 +3,12 @@
  * Requests to the server. Every thread has its own connection, so that a call that waits in the
  * server delays no other thread, and a signal interrupts only the call of its own thread.
  *
- * Threads beyond what descriptors or the server allow take turns on the first connection.
+ * Threads beyond what descriptors or the server allow take turns on the first connection. The
+ * thread that has it is one atomic word, so there is no moment at which a signal handler of that
+ * thread would wait for itself; such a handler gets -EBUSY.
+ *
+ * An ioctl is not a cancellation point, but the calls that a request consists of are, so a thread
+ * cannot be cancelled during one: it would take the connection with it.
  *
  * A signal ends the wait for a reply (unless the handler restarts system calls): the library sends
  * CANCEL, and the reply says whether the server finished the request or gave it up.
@@ -12,6 +17,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +49,9 @@ static pthread_key_t key;
 
 /* The first connection, for threads that get none of their own. */
 static struct {
-	pthread_mutex_t lock;
-	_Atomic pid_t
-		owner; /* the thread that has the lock: a signal handler of it must not wait */
+	_Atomic u32 owner; /* thread id; 0 = free. Others wait on it with a futex. */
 	struct connection connection;
-} common = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} common;
 
 static void drop(struct connection *connection)
 {
@@ -68,7 +73,6 @@ void gp_vgpu_connections_forked(void)
 {
 	for (struct connection *c = atomic_load(&connections); c; c = c->next)
 		drop(c);
-	pthread_mutex_init(&common.lock, NULL);
 	common.owner = 0;
 	pthread_once(&once, make_key);
 	pthread_setspecific(key, NULL);
@@ -315,24 +319,29 @@ static struct connection *thread_connection(struct gp_vgpu_client *client, bool 
 	return c;
 }
 
-/* The same for every thread; NULL when the server is gone. */
-static struct connection *common_connection(struct gp_vgpu_client *client)
+/* The same for every thread. -ENODEV: the server is gone. */
+static int common_take(struct gp_vgpu_client *client, struct connection **connection)
 {
-	pid_t self = (pid_t)syscall(SYS_gettid);
+	u32 self = (u32)syscall(SYS_gettid), owner = 0;
 	char byte;
 
-	if (common.owner == self || !recv(client->lifeline, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
-		return NULL;
-	pthread_mutex_lock(&common.lock);
-	common.owner = self;
+	if (!recv(client->lifeline, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
+		return -ENODEV;
+	while (!atomic_compare_exchange_strong(&common.owner, &owner, self)) {
+		if (owner == self)
+			return -EBUSY;
+		syscall(SYS_futex, &common.owner, FUTEX_WAIT_PRIVATE, owner, NULL, NULL, 0);
+		owner = 0;
+	}
 	common.connection.fd = client->lifeline;
-	return &common.connection;
+	*connection = &common.connection;
+	return 0;
 }
 
 static void common_release(void)
 {
-	common.owner = 0;
-	pthread_mutex_unlock(&common.lock);
+	atomic_store(&common.owner, 0);
+	syscall(SYS_futex, &common.owner, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void server_gone(struct gp_vgpu_client *client)
@@ -341,22 +350,20 @@ static void server_gone(struct gp_vgpu_client *client)
 		gp_vgpu_say("the virtual GPU has ended: ", client->directory);
 }
 
-int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call)
+static int request(struct gp_vgpu_client *client, struct gp_vgpu_call *call)
 {
 	int fds[MAX_FDS] = {-1, -1, -1};
 	struct connection *connection;
-	int saved = errno, result;
 	bool temporary;
+	int result = 0;
 
-	call->receive_fd = -1;
-	if (client->gone)
-		return -ENODEV;
 	connection = thread_connection(client, &temporary);
 	if (!connection)
-		connection = common_connection(client);
-	if (!connection) {
-		server_gone(client);
-		return -ENODEV;
+		result = common_take(client, &connection);
+	if (result) {
+		if (result == -ENODEV)
+			server_gone(client);
+		return result;
 	}
 	connection->busy = true;
 	if (call->never_restarts)
@@ -380,6 +387,19 @@ int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *c
 	for (int i = 1; i < MAX_FDS; i++)
 		if (fds[i] >= 0)
 			syscall(SYS_close, fds[i]);
+	return result;
+}
+
+int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call)
+{
+	int saved = errno, cancel, result;
+
+	call->receive_fd = -1;
+	if (client->gone)
+		return -ENODEV;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	result = request(client, call);
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return result;
 }
@@ -407,13 +427,15 @@ void gp_vgpu_refresh(const char *path)
 		.payload_size = (u32)strlen(path) + 1,
 		.send_fd = -1,
 	};
-	int saved = errno, fds[MAX_FDS];
+	int saved = errno, cancel, fds[MAX_FDS];
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/* Reading files does not make a process a client, so this is a separate connection. */
 	connection.fd = open_socket();
 	if (connection.fd >= 0) {
 		exchange(&connection, &call, fds);
 		gp_vgpu_close_own(connection.fd);
 	}
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 }
