@@ -117,6 +117,9 @@ def run(names, command_for, log, limit, deadline, alone=False):
         done = dict(follower.results)
         if how and follower.running:
             done[follower.running] = how, follower.reason() or ("no end" if how == "hang" else f"status {status}")
+        elif done and (status < 0 or status > 128):
+            done[list(done)[-1]] = "crash", f"status {status} after it"
+        done = {name: result for name, result in done.items() if name in names}
         if not done:
             empty += 1
             if alone or empty == NOT_ONE_STARTED:  # it does not even begin
@@ -127,5 +130,5 @@ def run(names, command_for, log, limit, deadline, alone=False):
                 empty = 0
             continue
         empty = 0
-        yield from ((name, *done[name]) for name in names if name in done)
+        yield from ((name, *result) for name, result in done.items())
         names = [name for name in names if name not in done]

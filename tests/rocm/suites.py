@@ -113,7 +113,7 @@ def gtests(stage, personality, name, command, **how):
     options, env = how.get("options", ()), how.get("env", ())
     names, problem = listed(stage, personality, name, command, options, env)
     if not names:
-        yield (name, "pass", "") if problem.startswith("status 0") else (name, "crash", problem)  # one without GoogleTest
+        yield name, "fail", f"lists no test: {problem}"
         return
     names = [test for test in names if how.get("select", lambda test: True)(test)]
     omitted = {test: stage.omitted(how.get("prefix", "") + test) for test in names}
@@ -144,10 +144,14 @@ def rocblas(stage, personality, short):
     if short:
         return
     package = "librocblas4-tests" if stage.version == "6.4" else "librocblas5-tests"
-    sample = ["python3", "/src/tests/rocm/rocblas_sample.py", f"/usr/share/{package}/data/rocblas_gtest.data", "/out/rocblas.data"]
-    if not (stage.out / "rocblas.data").exists():
-        stage.run("rocblas-sample", stage.command(sample), 300)
-    yield from gtests(stage, personality, "rocblas", [f"{TESTS}/{package}/rocblas-test", "--data", "/out/rocblas.data"],
+    data = f"rocblas-{personality}.data"
+    sample = ["python3", "/src/tests/rocm/rocblas_sample.py", f"/usr/share/{package}/data/rocblas_gtest.data",
+              f"/out/{data}"]
+    status, text = stage.run(f"rocblas-{personality}-sample", stage.command(sample), 300)
+    if status:
+        yield "rocblas", "crash", f"no sample of its tests, status {status}: {last_line(text)}"
+        return
+    yield from gtests(stage, personality, "rocblas", [f"{TESTS}/{package}/rocblas-test", "--data", f"/out/{data}"],
                       env=("GTEST_LISTENER=PASS_LINE_IN_LOG",), limit=60, seconds=300)
 
 
@@ -224,11 +228,11 @@ def kfdtest(stage, personality, short, program=None):
     if not program:
         yield "kfdtest", "absent", "KFDTEST=PROGRAM names one"
         return
-    target = stage.out / "kfdtest"
+    target = stage.out / f"kfdtest-{personality}"
     target.unlink(missing_ok=True)
     target.write_bytes(open(program, "rb").read())
     target.chmod(0o755)
-    yield from gtests(stage, personality, "kfdtest", ["/out/kfdtest"], alone=True, limit=45, seconds=600,
+    yield from gtests(stage, personality, "kfdtest", [f"/out/kfdtest-{personality}"], alone=True, limit=45, seconds=600,
                       select=lambda test: not short or re.match(r"KFD(Topology|OpenClose)", test))
 
 
