@@ -131,8 +131,8 @@ static bool buffer_enter(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	}
 	if (++ring->pm4.chained > CHAIN_MAX) {
 		gp_vgpu_cp_pm4_stop(
-			cp, ring, "a PM4 queue stops in a chain of indirect buffers without end: ",
-			address);
+			cp, ring,
+			"a PM4 queue stops in a chain of indirect buffers without end: ", address);
 		return false;
 	}
 	if (!words) {
