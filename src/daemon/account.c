@@ -26,8 +26,10 @@ void gp_daemon_account_request(struct gp_daemon_client *client,
 	u64 at = GP_MIN(request->now_ns, gp_monotonic_ns());
 	u64 took = gp_daemon_requests_note(&client->requests, request->begin, request->open, at);
 
-	if (took != UINT64_MAX)
-		gp_daemon_latency_add(&client->job->requests, took);
+	if (took == UINT64_MAX)
+		return;
+	gp_daemon_latency_add(&client->job->requests, took);
+	gp_daemon_spread_add(&client->daemon->metrics.request[client->job->spec.class], took);
 }
 
 void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out)

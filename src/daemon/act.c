@@ -24,6 +24,16 @@ static void free_operation(struct gp_daemon_operation *operation)
 	free(operation);
 }
 
+static void count_cost(struct gp_daemon *daemon, const struct gp_daemon_operation *operation)
+{
+	bool suspend = operation->suspend;
+
+	gp_daemon_histogram_add(suspend ? &daemon->stats.suspend : &daemon->stats.resume,
+				operation->cost_ns);
+	gp_daemon_spread_add(suspend ? &daemon->metrics.suspend : &daemon->metrics.resume,
+			     operation->cost_ns);
+}
+
 static void end_operation(struct gp_daemon *daemon, struct gp_daemon_operation *operation)
 {
 	/* All its processes are away, which the core hears next, and nothing was done. */
@@ -36,9 +46,7 @@ static void end_operation(struct gp_daemon *daemon, struct gp_daemon_operation *
 	if (operation->result < 0)
 		daemon->stats.failures += !operation->token;
 	else if (operation->cost_ns != GP_SCHED_UNKNOWN)
-		gp_daemon_histogram_add(operation->suspend ? &daemon->stats.suspend
-							   : &daemon->stats.resume,
-					operation->cost_ns);
+		count_cost(daemon, operation);
 	gp_daemon_report_done(daemon, operation);
 	struct gp_daemon_job *job = daemon->by_handle[operation->job];
 	if (job && job->id == operation->job_id)

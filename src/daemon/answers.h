@@ -50,10 +50,10 @@ u32 gp_daemon_account_list(struct gp_daemon *daemon, u64 skip, u32 pid,
 
 /* ---- metrics.c ---- */
 
-/* On or off, and on which port, as the configuration says. */
+/* On or off, and on which address and port, as the configuration says. */
 void gp_daemon_metrics_configure(struct gp_daemon *daemon);
 /* Port 0: a free one, see metrics.port. */
-int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port);
+int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port);
 void gp_daemon_metrics_stop(struct gp_daemon *daemon);
 /* ---- metrics_text.c ---- */
 struct gp_buf;
@@ -61,8 +61,13 @@ void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
 /* Adds what the driver reports of a job. */
 void gp_daemon_metrics_add(struct gp_daemon_metrics_activity *sum,
 			   const struct gp_proto_msg_job *job);
-/* A label's value, as it stands between quotation marks. */
-void gp_daemon_metrics_escape(struct gp_buf *out, const char *value);
+/* `value`, or what was last returned if that is more: counters do not go back. */
+u64 gp_daemon_metrics_never_less(u64 *last, u64 value);
+extern const char *const gp_daemon_metrics_classes[GP_DAEMON_CLASSES];
+/* ---- metrics_process.c, metrics_gpu.c, metrics_job.c ---- */
+void gp_daemon_metrics_process(struct gp_daemon *daemon, struct gp_buf *out);
+void gp_daemon_metrics_gpus(struct gp_daemon *daemon, struct gp_buf *out);
+void gp_daemon_metrics_jobs(struct gp_daemon *daemon, struct gp_buf *out);
 
 /* ---- tidy.c: what users leave in agents/ ---- */
 

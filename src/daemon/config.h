@@ -20,6 +20,13 @@ enum {
 /* When a job on a GPU that is shared by slices suspends jobs of lower priority: see strict.c. */
 enum gp_daemon_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS };
 
+/* Which jobs have separate metrics. */
+enum gp_daemon_metrics_jobs {
+	GP_METRICS_JOBS_NO,
+	GP_METRICS_JOBS_GROUPS,
+	GP_METRICS_JOBS_ALL,
+};
+
 enum gp_daemon_mode { GP_MODE_OBSERVE, GP_MODE_ACT };
 
 /* [device *] or [device GPU]: a KFD gpu_id as `gpreempt ps --json` shows it, or "node N". */
@@ -89,9 +96,13 @@ struct gp_daemon_config {
 	u64 read_fastest_ns, read_slowest_ns; /* between looks at rings of attached processes */
 	u32 decisions;                        /* kept in memory */
 	u32 max_jobs, max_processes, max_queues;
-	u32 metrics_port; /* on 127.0.0.1; 0: none */
-	bool activity;    /* read which process uses a GPU, where the driver reports it */
-	bool stand_down;  /* where acting costs more than it gains */
+	char metrics_address[GP_CONFIG_TEXT]; /* a number, of IPv4 or IPv6 */
+	u32 metrics_port;                     /* 0: none */
+	u32 metrics_jobs;                     /* enum gp_daemon_metrics_jobs */
+	u32 metrics_max_jobs;                 /* with separate series */
+	u64 latency_target_ns;                /* of the class online, for alerts; 0: none */
+	bool activity;   /* read which process uses a GPU, where the driver reports it */
+	bool stand_down; /* where acting costs more than it gains */
 
 	/* The first is "*", whether it was given or not. */
 	struct gp_daemon_config_device *devices;

@@ -2,6 +2,7 @@
 /* Keys of the configuration and their values: see config_keys.h. */
 #include "daemon/config_keys.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 static const char *const modes[] = {"observe", "act", NULL};
 static const char *const stricts[] = {"no", "requests", "always", NULL}; /* enum gp_daemon_strict */
+/* enum gp_daemon_metrics_jobs */
+static const char *const metrics_jobs[] = {"no", "groups", "all", NULL};
 static const char *const classes[] = {"normal", "online", "offline", NULL};
 
 #define KEY(structure, name, type, member, min, max, words)                              \
@@ -41,7 +44,11 @@ const struct gp_daemon_key gp_daemon_keys[] = {
 	DAEMON("max_jobs", COUNT, max_jobs, 1, GP_SCHED_MAX_JOBS, NULL),
 	DAEMON("max_processes", COUNT, max_processes, 1, GP_SCHED_MAX_PROCESSES, NULL),
 	DAEMON("max_queues", COUNT, max_queues, 1, GP_SCHED_MAX_QUEUES, NULL),
+	DAEMON("metrics_address", ADDRESS, metrics_address, 0, 0, NULL),
 	DAEMON("metrics_port", COUNT, metrics_port, 0, 65535, NULL),
+	DAEMON("metrics_jobs", WORD, metrics_jobs, 0, 0, metrics_jobs),
+	DAEMON("metrics_max_jobs", COUNT, metrics_max_jobs, 1, GP_SCHED_MAX_JOBS, NULL),
+	DAEMON("latency_target", TIME, latency_target_ns, 0, 3600 * S, NULL),
 	DAEMON("activity", YES_NO, activity, 0, 0, NULL),
 	DAEMON("stand_down", YES_NO, stand_down, 0, 0, NULL),
 	END,
@@ -170,6 +177,17 @@ static int read_text(const char *text, char *out, char *wanted, size_t size)
 	return -EINVAL;
 }
 
+static int read_address(const char *text, char *out, char *wanted, size_t size)
+{
+	struct in6_addr address;
+
+	if (inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1)
+		return read_text(text, out, wanted, size);
+	snprintf(wanted, size,
+		 _("the number of an IPv4 or IPv6 address, such as 127.0.0.1 or ::1"));
+	return -EINVAL;
+}
+
 /* What a value that is not a number may be, in `wanted`. */
 static int read_other(const struct gp_daemon_key *key, const char *text, void *out, char *wanted,
 		      size_t size)
@@ -183,6 +201,8 @@ static int read_other(const struct gp_daemon_key *key, const char *text, void *o
 		return read_word(key, text, out, wanted, size);
 	case GP_KEY_TEXT:
 		return read_text(text, out, wanted, size);
+	case GP_KEY_ADDRESS:
+		return read_address(text, out, wanted, size);
 	default: /* GP_KEY_OFF */
 		if (strcmp(text, "off") == 0) {
 			*(bool *)out = true;

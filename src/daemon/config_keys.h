@@ -15,9 +15,10 @@ enum gp_daemon_key_type {
 	GP_KEY_BYTES,   /* "192GiB": u64 */
 	GP_KEY_PERCENT, /* "80%", in millionths: u32 */
 	GP_KEY_YES_NO,
-	GP_KEY_WORD, /* one of `words`, its index: u32 */
-	GP_KEY_TEXT, /* char[GP_CONFIG_TEXT] */
-	GP_KEY_OFF,  /* "off": true */
+	GP_KEY_WORD,    /* one of `words`, its index: u32 */
+	GP_KEY_TEXT,    /* char[GP_CONFIG_TEXT] */
+	GP_KEY_ADDRESS, /* the same, the number of an IP address */
+	GP_KEY_OFF,     /* "off": true */
 };
 
 struct gp_daemon_key {

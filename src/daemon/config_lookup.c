@@ -58,6 +58,8 @@ int gp_daemon_config_defaults(struct gp_daemon_config *config)
 		.max_jobs = 4096,
 		.max_processes = 4096,
 		.max_queues = 65536,
+		.metrics_address = "127.0.0.1",
+		.metrics_max_jobs = 100,
 	};
 	if (gp_array_grow((void **)&config->devices, 0, &config->device_capacity,
 			  sizeof(*config->devices)) ||
@@ -102,6 +104,7 @@ static size_t key_size(const struct gp_daemon_key *key)
 	case GP_KEY_OFF:
 		return sizeof(bool);
 	case GP_KEY_TEXT:
+	case GP_KEY_ADDRESS:
 		return GP_CONFIG_TEXT;
 	}
 	return 0;

@@ -29,6 +29,7 @@
 #include "daemon/config.h"
 #include "daemon/latency.h"
 #include "daemon/record.h"
+#include "daemon/spread.h"
 #include "daemon/who.h"
 #include "gpreempt.h"
 #include "proto/activity.h"
@@ -64,9 +65,10 @@ struct gp_daemon_job_worth {
 
 struct gp_daemon_device {
 	u32 gpu_id, node;
-	char name[GP_PROTO_NAME];
-	u32 broken;  /* targets whose breaker is open */
-	u32 running; /* clients with work on it that are not held */
+	char name[GP_PROTO_NAME], product[GP_PROTO_NAME];
+	char pci[16], uuid[48]; /* "": not known, as the product */
+	u32 broken;             /* targets whose breaker is open */
+	u32 running;            /* clients with work on it that are not held */
 	u64 busy_since, busy_ns;
 	struct gp_daemon_worth worth;
 	struct gp_daemon_device_activity on_gpu;
@@ -250,6 +252,10 @@ struct gp_daemon_metrics {
 	struct gp_watch watch;   /* its epoll descriptor */
 	struct gp_timer timer;
 	u32 port;
+	char address[GP_CONFIG_TEXT]; /* that it listens on */
+	u64 started_wall_ns;          /* 0: not asked for yet */
+	struct gp_daemon_spread burst[GP_DAEMON_CLASSES], request[GP_DAEMON_CLASSES];
+	struct gp_daemon_spread waited, suspend, resume;
 	u64 put_off[GP_DAEMON_SHIELDS]; /* suspensions, by what had put them off */
 	/* As last reported. */
 	u64 suspended_ns[GP_DAEMON_CLASSES], busy_ns[GP_SCHED_MAX_DEVICES];

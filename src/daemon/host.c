@@ -25,6 +25,18 @@ static void sched_time(struct gp_timer *timer)
 
 /* ---- devices ---- */
 
+static void name_device(struct gp_daemon_device *device, const struct gp_gpu *gpu)
+{
+	device->node = gpu->node;
+	snprintf(device->name, sizeof(device->name), "%s", gpu->name);
+	snprintf(device->product, sizeof(device->product), "%s", gpu->product);
+	snprintf(device->uuid, sizeof(device->uuid), "%s", gpu->uuid);
+	if (gpu->valid & GP_GPU_PCI)
+		snprintf(device->pci, sizeof(device->pci), "%04x:%02x:%02x.%x",
+			 gpu->pci_domain & 0xffffff, gpu->pci_bus & 0xff, gpu->pci_device & 0x1f,
+			 gpu->pci_function & 7);
+}
+
 static void discover(struct gp_daemon *daemon)
 {
 	for (size_t kind = 0; gp_gpu_kinds[kind]; kind++) {
@@ -39,9 +51,7 @@ static void discover(struct gp_daemon *daemon)
 				index = gp_daemon_host_device(daemon, list.items[i].gpu_id);
 				if (index == GP_DAEMON_NONE)
 					break;
-				daemon->devices[index].node = list.items[i].node;
-				snprintf(daemon->devices[index].name, GP_PROTO_NAME, "%s",
-					 list.items[i].name);
+				name_device(&daemon->devices[index], &list.items[i]);
 			}
 		}
 		gp_gpu_list_free(&list);

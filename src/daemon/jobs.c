@@ -227,9 +227,11 @@ static void note_burst(struct gp_daemon *daemon, struct gp_daemon_client *client
 	if (busy && !client->busy)
 		client->busy_since = at_ns;
 	if (!busy && client->busy && at_ns > client->busy_since) {
-		gp_daemon_histogram_add(&daemon->stats.burst[client->job->spec.class],
-					at_ns - client->busy_since);
-		gp_daemon_latency_add(&client->job->bursts, at_ns - client->busy_since);
+		u64 took = at_ns - client->busy_since;
+
+		gp_daemon_histogram_add(&daemon->stats.burst[client->job->spec.class], took);
+		gp_daemon_spread_add(&daemon->metrics.burst[client->job->spec.class], took);
+		gp_daemon_latency_add(&client->job->bursts, took);
 	}
 	daemon->busy_count += (u32)busy - (u32)client->busy;
 	client->busy = busy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prometheus metrics over HTTP, on 127.0.0.1 only and only with `metrics_port`. libmicrohttpd
+ * Prometheus metrics over HTTP, on 127.0.0.1 unless `metrics_address` says otherwise, and only
+ * with `metrics_port`. libmicrohttpd
  * parses the requests without its own thread: its epoll descriptor is part of the loop, so that the
  * thread that decides also reads the figures. The cost of a client is bounded: few connections,
  * little memory each, one answer, a time limit.
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -106,38 +108,60 @@ static void metrics_time(struct gp_timer *timer)
 	serve(gp_container(timer, struct gp_daemon, metrics.timer));
 }
 
-/* A listening socket on 127.0.0.1, and which port it got. */
-static int listen_on(u32 port, u32 *got)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons((u16)port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t size = sizeof(address);
-	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+union any_address {
+	struct sockaddr common;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
 
+/* The configuration was checked: the text is a number of one of the two kinds. */
+static socklen_t address_of(const char *text, u32 port, union any_address *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
+		out->v4.sin_family = AF_INET;
+		out->v4.sin_port = htons((u16)port);
+		return sizeof(out->v4);
+	}
+	if (inet_pton(AF_INET6, text, &out->v6.sin6_addr) != 1)
+		return 0;
+	out->v6.sin6_family = AF_INET6;
+	out->v6.sin6_port = htons((u16)port);
+	return sizeof(out->v6);
+}
+
+/* A listening socket, and which port it got. */
+static int listen_on(const char *text, u32 port, u32 *got)
+{
+	union any_address address;
+	socklen_t size = address_of(text, port, &address);
+	int on = 1, fd;
+
+	if (!size)
+		return -EINVAL;
+	fd = socket(address.common.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	/* A daemon that is started again need not wait for old connections to be forgotten. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-	    bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, BACKLOG) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&address, &size) < 0) {
+	    bind(fd, &address.common, size) < 0 || listen(fd, BACKLOG) < 0 ||
+	    getsockname(fd, &address.common, &size) < 0) {
 		int error = -errno;
 
 		close(fd);
 		return error;
 	}
-	*got = ntohs(address.sin_port);
+	*got = ntohs(address.common.sa_family == AF_INET ? address.v4.sin_port
+							 : address.v6.sin6_port);
 	return fd;
 }
 
-int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port)
+int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port)
 {
 	struct gp_daemon_metrics *metrics = &daemon->metrics;
 	const union MHD_DaemonInfo *info;
 	u32 got = 0;
-	int fd, error, listener = listen_on(port, &got);
+	int fd, error, listener = listen_on(address, port, &got);
 
 	if (listener < 0)
 		return listener;
@@ -161,6 +185,7 @@ int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port)
 		return error;
 	}
 	metrics->port = got;
+	snprintf(metrics->address, sizeof(metrics->address), "%s", address);
 	return 0;
 }
 
@@ -180,16 +205,18 @@ void gp_daemon_metrics_stop(struct gp_daemon *daemon)
 void gp_daemon_metrics_configure(struct gp_daemon *daemon)
 {
 	u32 port = daemon->config.metrics_port;
+	const char *address = daemon->config.metrics_address;
 	int error;
 
-	if (port == daemon->metrics.port)
+	if (port == daemon->metrics.port &&
+	    (!port || strcmp(address, daemon->metrics.address) == 0))
 		return;
 	gp_daemon_metrics_stop(daemon);
 	if (!port)
 		return;
-	error = gp_daemon_metrics_start(daemon, port);
+	error = gp_daemon_metrics_start(daemon, address, port);
 	if (error)
 		gp_diag(daemon->diag, GP_WARNING,
-			"metrics are disabled: cannot listen on port %u: %s", port,
+			"metrics are disabled: cannot listen on %s port %u: %s", address, port,
 			strerror(-error));
 }

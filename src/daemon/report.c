@@ -70,6 +70,7 @@ static void count_wait(struct gp_daemon *daemon, struct gp_daemon_job *other,
 	if (reason->ran_ns != GP_SCHED_UNKNOWN)
 		waited = GP_MIN(waited, reason->ran_ns);
 	gp_daemon_histogram_add(&daemon->stats.waited, waited);
+	gp_daemon_spread_add(&daemon->metrics.waited, waited);
 	start = GP_MAX(reason->at_ns - GP_MIN(waited, reason->at_ns), other->waited_until);
 	other->waited_ns += reason->at_ns - GP_MIN(start, reason->at_ns);
 	other->waited_until = GP_MAX(other->waited_until, reason->at_ns);

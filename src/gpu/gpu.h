@@ -37,12 +37,14 @@ static inline bool gp_gpu_is_nvidia(u32 gpu_id)
 }
 
 struct gp_gpu {
-	u32 node;        /* KFD topology node; NVIDIA minor */
-	u32 gpu_id;      /* KFD gpu_id; GP_GPU_NVIDIA and the minor */
-	char name[64];   /* "ip discovery", "NVIDIA H200" */
-	u32 valid;       /* enum gp_gpu_field */
-	u32 gfx_version; /* 90402 = gfx942 */
-	u32 cu_count;    /* compute units of this node, all XCCs */
+	u32 node;         /* KFD topology node; NVIDIA minor */
+	u32 gpu_id;       /* KFD gpu_id; GP_GPU_NVIDIA and the minor */
+	char name[64];    /* "ip discovery", "NVIDIA H200" */
+	char product[64]; /* as it is sold: "AMD Instinct MI300X"; "": not known */
+	char uuid[48];    /* "GPU-..." as rocminfo and nvidia-smi print it; "": not known */
+	u32 valid;        /* enum gp_gpu_field */
+	u32 gfx_version;  /* 90402 = gfx942 */
+	u32 cu_count;     /* compute units of this node, all XCCs */
 	u32 xcc_count;
 	u64 vram_bytes;
 	u32 pci_domain, pci_bus, pci_device, pci_function;

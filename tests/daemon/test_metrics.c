@@ -76,7 +76,7 @@ static char *scrape(struct rig *rig)
 
 static void has(const char *text, const char *line)
 {
-	char whole[256];
+	char whole[512];
 
 	snprintf(whole, sizeof(whole), "\n%s\n", line);
 	if (!strstr(text, whole))
@@ -97,7 +97,7 @@ static struct rig *rig_told(const char *config)
 {
 	struct rig *rig = rig_new(config);
 
-	assert_int_equal(gp_daemon_metrics_start(rig->daemon, 0), 0);
+	assert_int_equal(gp_daemon_metrics_start(rig->daemon, "127.0.0.1", 0), 0);
 	assert_int_not_equal(rig->daemon->metrics.port, 0);
 	return rig;
 }
@@ -134,13 +134,14 @@ static void a_preemption_is_in_every_number_it_belongs_to(void **state)
 	has(text, "gpreempt_jobs{class=\"online\",state=\"running\"} 1");
 	has(text, "gpreempt_waited_seconds_count 1");
 	/* The fake's stops take 20 us. */
-	has(text, "gpreempt_suspend_seconds_bucket{le=\"0.000016383\"} 0");
-	has(text, "gpreempt_suspend_seconds_bucket{le=\"0.000032767\"} 1");
+	has(text, "gpreempt_suspend_seconds_bucket{le=\"0.00001\"} 0");
+	has(text, "gpreempt_suspend_seconds_bucket{le=\"0.00002\"} 1");
 	has(text, "gpreempt_suspend_seconds_bucket{le=\"+Inf\"} 1");
 	has(text, "gpreempt_suspend_seconds_sum 0.000020000");
 	free(text);
 	work(rig, high, false);
 	text = scrape(rig);
+	has(text, "gpreempt_latency_seconds_bucket{class=\"online\",le=\"50\"} 1");
 	has(text, "gpreempt_latency_seconds_bucket{class=\"online\",le=\"+Inf\"} 1");
 	has(text, "gpreempt_latency_seconds_count{class=\"offline\"} 0");
 	has(text, "gpreempt_operations_total 2");
@@ -159,7 +160,7 @@ static void failures_and_the_breaker_are_seen(void **state)
 
 	(void)state;
 	text = scrape(rig);
-	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\",name=\"\"} 0");
+	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\"} 0");
 	free(text);
 	fake.suspend_error = -EIO;
 	work(rig, low, true);
@@ -168,7 +169,7 @@ static void failures_and_the_breaker_are_seen(void **state)
 	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)low->pid)->broken);
 	text = scrape(rig);
 	assert_true(value_of(text, "gpreempt_errors_total{kind=\"operation\"} ") > 0);
-	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\",name=\"\"} 1");
+	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\"} 1");
 	free(text);
 	rig_free(rig);
 }
@@ -215,7 +216,7 @@ static void what_nobody_sees_is_unknown_and_not_idle(void **state)
 	text = scrape(rig);
 	has(text, "gpreempt_jobs{class=\"offline\",state=\"unknown\"} 1");
 	has(text, "gpreempt_jobs{class=\"offline\",state=\"idle\"} 1");
-	has(text, "gpreempt_gpu_jobs{gpu=\"282984448\",name=\"\"} 1");
+	has(text, "gpreempt_gpu_jobs{gpu=\"282984448\"} 1");
 	assert_non_null(strstr(text, "gpreempt_gpu_busy_seconds_total{gpu=\"4711\""));
 	assert_null(strstr(text, "gpreempt_gpu_busy_seconds_total{gpu=\"282984448\""));
 	free(text);
@@ -258,6 +259,140 @@ static void labels_are_escaped(void **state)
 	text = scrape(rig);
 	has(text, "gpreempt_gpu_jobs{gpu=\"4711\",name=\"a\\\"} 1\\n\\\\b\"} 1");
 	free(text);
+	rig_free(rig);
+}
+
+static void a_gpu_has_the_names_that_other_exporters_use(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct gp_daemon_device *device;
+	char *text;
+
+	(void)state;
+	agent_known(rig, 2, 500);
+	device = &rig->daemon->devices[gp_daemon_host_device(rig->daemon, GPU)];
+	strcpy(device->name, "ip discovery");
+	strcpy(device->product, "AMD Instinct MI300X");
+	strcpy(device->pci, "0000:c1:00.0");
+	strcpy(device->uuid, "GPU-00112233445566aa");
+	device->node = 2;
+	text = scrape(rig);
+	has(text, "gpreempt_gpu_jobs{gpu=\"4711\",name=\"AMD Instinct MI300X\","
+		  "pci=\"0000:c1:00.0\",uuid=\"GPU-00112233445566aa\"} 1");
+	has(text, "gpreempt_gpu_info{gpu=\"4711\",name=\"AMD Instinct MI300X\","
+		  "pci=\"0000:c1:00.0\",uuid=\"GPU-00112233445566aa\","
+		  "driver_name=\"ip discovery\",node=\"2\"} 1");
+	free(text);
+	rig_free(rig);
+}
+
+static void the_daemon_describes_itself(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	char *text = scrape(rig);
+
+	(void)state;
+	assert_non_null(strstr(text, "\ngpreempt_build_info{version=\"" GP_VERSION "\""));
+	assert_true(value_of(text, "\nprocess_start_time_seconds ") > 1000000000);
+	assert_true(value_of(text, "\nprocess_resident_memory_bytes ") > 4096);
+	assert_true(value_of(text, "\nprocess_open_fds ") > 3);
+	assert_true(value_of(text, "\nprocess_open_fds ") <= value_of(text, "\nprocess_max_fds "));
+	value_of(text, "\nprocess_cpu_seconds_total ");
+	has(text, "gpreempt_max_suspend_seconds 600.000000000");
+	assert_null(strstr(text, "gpreempt_latency_target_seconds"));
+	free(text);
+	rig_free(rig);
+}
+
+static void the_target_of_online_work_is_told(void **state)
+{
+	struct rig *rig = rig_told("[daemon]\nlatency_target = 50ms\n");
+	char *text = scrape(rig);
+
+	(void)state;
+	has(text, "gpreempt_latency_target_seconds{class=\"online\"} 0.050000000");
+	free(text);
+	rig_free(rig);
+}
+
+static void jobs_are_named_only_if_asked_and_only_so_many(void **state)
+{
+	struct rig *rig = rig_told("[daemon]\nmode = act\nmetrics_jobs = all\n"
+				   "metrics_max_jobs = 2\n" PROMPT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	char *text, line[256];
+
+	(void)state;
+	agent_known(rig, 2, 500);
+	work(rig, low, true);
+	work(rig, high, true);
+	text = scrape(rig);
+	strcpy(job_of(rig, low)->group, "");
+	snprintf(line, sizeof(line), "gpreempt_job_held{job_id=\"%llu\",pid=\"%d\"",
+		 (unsigned long long)job_of(rig, low)->id, low->pid);
+	assert_non_null(strstr(text, line));
+	assert_null(strstr(text, "job_id=\"3\""));
+	has(text, "gpreempt_jobs_left_out 1");
+	free(text);
+	/* A group's series carry no number of a job or process, so that they outlive it. */
+	rig->daemon->config.metrics_jobs = GP_METRICS_JOBS_GROUPS;
+	strcpy(job_of(rig, low)->group, "train");
+	text = scrape(rig);
+	snprintf(line, sizeof(line),
+		 "gpreempt_job_held{group=\"train\",uid=\"%u\",class=\"offline\"} 1", geteuid());
+	has(text, line);
+	assert_null(strstr(text, "job_id"));
+	has(text, "gpreempt_jobs_left_out 0");
+	free(text);
+	rig->daemon->config.metrics_jobs = GP_METRICS_JOBS_NO;
+	text = scrape(rig);
+	assert_null(strstr(text, "gpreempt_job_"));
+	free(text);
+	rig_free(rig);
+}
+
+static void the_longest_hold_is_that_of_the_job_held_longest(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	char *text;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	job_of(rig, low)->suspended_at -= 7 * GP_NS_PER_S;
+	text = scrape(rig);
+	assert_true(value_of(text, "gpreempt_longest_hold_seconds{class=\"offline\"} ") >= 7);
+	has(text, "gpreempt_longest_hold_seconds{class=\"online\"} 0.000000000");
+	has(text, "gpreempt_gpu_held_jobs{gpu=\"4711\"} 1");
+	free(text);
+	rig_free(rig);
+}
+
+static void another_address_is_listened_to_only_if_configured(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct sockaddr_in address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_int_equal(gp_daemon_metrics_start(rig->daemon, "127.0.0.2", 0), 0);
+	address = loopback(rig->daemon->metrics.port);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), -1);
+	close(fd);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	/* The configuration says 127.0.0.1, on the same port. */
+	rig->daemon->config.metrics_port = rig->daemon->metrics.port;
+	gp_daemon_metrics_configure(rig->daemon);
+	free(scrape(rig));
+	gp_daemon_metrics_stop(rig->daemon);
+	/* Not every machine has IPv6. */
+	if (gp_daemon_metrics_start(rig->daemon, "::1", 0) == 0)
+		assert_int_not_equal(rig->daemon->metrics.port, 0);
+	assert_int_equal(gp_daemon_metrics_start(rig->daemon, "localhost", 0), -EINVAL);
 	rig_free(rig);
 }
 
@@ -414,7 +549,7 @@ static void the_configuration_turns_it_on_and_off(void **state)
 	snprintf(path, sizeof(path), "%s/conf", rig->directory);
 	rig->daemon->config_path = path;
 	for (int most = 100; most && !rig->daemon->metrics.port; most--) {
-		assert_int_equal(gp_daemon_metrics_start(rig->daemon, 0), 0);
+		assert_int_equal(gp_daemon_metrics_start(rig->daemon, "127.0.0.1", 0), 0);
 		snprintf(text, sizeof(text), "[daemon]\nmetrics_port = %u\n",
 			 rig->daemon->metrics.port);
 		gp_daemon_metrics_stop(rig->daemon);
@@ -439,6 +574,12 @@ int main(void)
 		cmocka_unit_test(what_nobody_sees_is_unknown_and_not_idle),
 		cmocka_unit_test(counters_do_not_go_back),
 		cmocka_unit_test(labels_are_escaped),
+		cmocka_unit_test(a_gpu_has_the_names_that_other_exporters_use),
+		cmocka_unit_test(the_daemon_describes_itself),
+		cmocka_unit_test(the_target_of_online_work_is_told),
+		cmocka_unit_test(jobs_are_named_only_if_asked_and_only_so_many),
+		cmocka_unit_test(the_longest_hold_is_that_of_the_job_held_longest),
+		cmocka_unit_test(another_address_is_listened_to_only_if_configured),
 		cmocka_unit_test(anything_but_get_metrics_is_refused),
 		cmocka_unit_test(only_this_machine_is_listened_to),
 		cmocka_unit_test(silent_clients_hold_nothing_up),

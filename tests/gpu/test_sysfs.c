@@ -62,6 +62,8 @@ static void gpus_are_listed_with_their_properties_and_cpus_are_not(void **state)
 	assert_int_equal(gpu->cwsr_bytes, 12214272);
 	assert_true(gpu->capability & GP_KFD_CAP_TRAP_DEBUG_FW);
 	assert_string_equal(gpu->partition, "SPX");
+	assert_string_equal(gpu->product, "AMD Instinct MI308X");
+	assert_string_equal(gpu->uuid, "GPU-00000000000003e9");
 	gp_kfd_gfx_name(gpu->gfx_version, name, sizeof(name));
 	assert_string_equal(name, "gfx942");
 	assert_int_equal(gpu->valid, 0x7ff);
@@ -365,7 +367,8 @@ static void nvidia_devices_come_from_proc(void **state)
 		  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release "
 		  "Build  (builder@host)  Mon Jan  5 20:00:00 UTC 2026\nGCC version:  gcc 12\n");
 	tree_text(&tree, "/proc/driver/nvidia/gpus/0000:65:00.0/information",
-		  "Model: \t\t NVIDIA H200\nIRQ:   \t\t 88\nDevice Minor: \t 3\n");
+		  "Model: \t\t NVIDIA H200\nIRQ:   \t\t 88\n"
+		  "GPU UUID: \t GPU-0a1b2c3d-0000-1111-2222-333344445555\nDevice Minor: \t 3\n");
 	tree_text(&tree, "/proc/driver/nvidia/gpus/bad/information", "\n\nnothing\n");
 	tree_dir(&tree, "/proc/driver/nvidia/gpus/0000:66:00.0");
 	assert_true(gp_nvrm_driver_version(&tree.root, version, sizeof(version)));
@@ -382,6 +385,9 @@ static void nvidia_devices_come_from_proc(void **state)
 	assert_int_equal(gp_nvrm_ops.discover(&tree.root, &sink.diag, &list), 0);
 	assert_int_equal(list.count, 2);
 	assert_string_equal(list.items[0].name, "NVIDIA H200");
+	assert_string_equal(list.items[0].product, "NVIDIA H200");
+	assert_string_equal(list.items[0].uuid, "GPU-0a1b2c3d-0000-1111-2222-333344445555");
+	assert_string_equal(list.items[1].uuid, "");
 	assert_int_equal(list.items[0].node, 3);
 	assert_int_equal(list.items[0].pci_bus, 0x65);
 	assert_int_equal(list.items[0].valid, GP_GPU_PCI);

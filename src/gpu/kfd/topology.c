@@ -2,6 +2,7 @@
 #include "gpu/kfd/kfd.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/bits.h"
@@ -65,6 +66,7 @@ enum {
 	P_FIRMWARE,
 	P_CAPABILITY,
 	P_XCC,
+	P_UNIQUE,
 	P_COUNT,
 };
 
@@ -112,6 +114,10 @@ static void apply_properties(struct gp_gpu *gpu, const struct gp_kfd_property *p
 		gpu->pci_function = gp_bits(location, 0, 2);
 		gpu->valid |= GP_GPU_PCI;
 	}
+	/* As ROCr names it; boards without a number of their own have 0. */
+	if (p[P_UNIQUE].known && p[P_UNIQUE].value)
+		snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%016llx",
+			 (unsigned long long)p[P_UNIQUE].value);
 }
 
 /* One word of text, such as the name of the node or the partition mode. */
@@ -152,6 +158,22 @@ static void read_vram(const struct gp_root *root, const char *node, struct gp_gp
 	gp_names_free(&banks);
 }
 
+/* Partitions of one device share a PCI device; only kernels that can partition name the mode.
+ * Boards without an FRU have no product name. */
+static void read_drm(const struct gp_root *root, u32 minor, struct gp_gpu *gpu)
+{
+	struct gp_buf text = {0};
+
+	if (gp_root_read(root, 4096, &text,
+			 "/sys/class/drm/renderD%u/device/current_compute_partition", minor) == 0 &&
+	    take_word(&text, gpu->partition, sizeof(gpu->partition)))
+		gpu->valid |= GP_GPU_PARTITION;
+	if (gp_root_read(root, 4096, &text, "/sys/class/drm/renderD%u/device/product_name",
+			 minor) == 0)
+		take_word(&text, gpu->product, sizeof(gpu->product));
+	gp_buf_free(&text);
+}
+
 static void read_properties(const struct gp_root *root, struct gp_diag *diag, const char *node,
 			    struct gp_gpu *gpu)
 {
@@ -169,6 +191,7 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 		[P_FIRMWARE] = {.key = "fw_version"},
 		[P_CAPABILITY] = {.key = "capability"},
 		[P_XCC] = {.key = "num_xcc"},
+		[P_UNIQUE] = {.key = "unique_id"},
 	};
 	struct gp_buf text = {0};
 	size_t malformed;
@@ -193,13 +216,8 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 				 (unsigned long)malformed),
 			node, malformed);
 	apply_properties(gpu, p);
-	/* Partitions of one device share a PCI device; only kernels that can partition have it. */
-	if (fits32(&p[P_MINOR]) &&
-	    gp_root_read(root, 4096, &text,
-			 "/sys/class/drm/renderD%u/device/current_compute_partition",
-			 (u32)p[P_MINOR].value) == 0 &&
-	    take_word(&text, gpu->partition, sizeof(gpu->partition)))
-		gpu->valid |= GP_GPU_PARTITION;
+	if (fits32(&p[P_MINOR]))
+		read_drm(root, (u32)p[P_MINOR].value, gpu);
 	gp_buf_free(&text);
 }
 

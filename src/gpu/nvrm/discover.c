@@ -118,6 +118,11 @@ static void parse_information(const char *text, struct gp_gpu *gpu)
 
 	if (value)
 		snprintf(gpu->name, sizeof(gpu->name), "%.*s", (int)(len < 63 ? len : 63), value);
+	snprintf(gpu->product, sizeof(gpu->product), "%s", gpu->name);
+	value = value_of(text, "GPU UUID", &len);
+	/* Before the driver has initialised the GPU, it prints question marks. */
+	if (value && len < sizeof(gpu->uuid) && !memchr(value, '?', len))
+		snprintf(gpu->uuid, sizeof(gpu->uuid), "%.*s", (int)len, value);
 	value = value_of(text, "Device Minor", &len);
 	if (value)
 		gp_parse_u32(&value, value + len, &gpu->node);

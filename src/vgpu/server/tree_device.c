@@ -73,10 +73,12 @@ static const char *partitions(u32 xccs)
 static void driver_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu,
 			 const char *pci)
 {
-	char text[32];
+	char text[32], title[GP_CHIP_TITLE + 2];
 
 	snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)gpu->unique_id);
 	gp_vgpu_files_text(files, text, "%s/unique_id", pci);
+	snprintf(title, sizeof(title), "%s\n", gpu->title);
+	gp_vgpu_files_text(files, title, "%s/product_name", pci);
 	if (gpu->mec_firmware)
 		add_hex(files, pci, "fw_version/mec_fw_version", 8, gpu->mec_firmware);
 	if (gpu->sdma_firmware)
