@@ -365,6 +365,39 @@ static void opening_a_file_brings_it_up_to_date(void **state)
 	small_machine_free(&m);
 }
 
+static ino_t inode_of(const struct small_machine *m, const char *path)
+{
+	char place[PATH_MAX];
+	struct stat status;
+
+	snprintf(place, sizeof(place), "%s/root%s", m->server.options.directory, path);
+	assert_int_equal(stat(place, &status), 0);
+	return status.st_ino;
+}
+
+static void a_file_that_has_not_changed_is_not_written_again(void **state)
+{
+	const char *size = "/sys/class/kfd/kfd/proc/12/queues/0/size";
+	struct small_machine m;
+	struct gp_vgpu_process *process;
+	ino_t before;
+
+	(void)state;
+	small_machine_make(&m, "mi210", 1, GP_COMPAT);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
+	process = small_process(&m, 12);
+	small_queue(&m, process, 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
+	gp_vgpu_tree_process(&m.server, process);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, size), 0);
+	before = inode_of(&m, size);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, size), 0);
+	assert_int_equal(inode_of(&m, size), before);
+	process->queues[0]->args.ring_size *= 2; /* as many digits or one more: other content */
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, size), 0);
+	assert_int_not_equal(inode_of(&m, size), before);
+	small_machine_free(&m);
+}
+
 static void the_status_names_figures_processes_and_queues(void **state)
 {
 	struct small_machine m;
@@ -436,6 +469,7 @@ int main(void)
 		cmocka_unit_test(a_process_shows_its_queues_as_the_driver_does),
 		cmocka_unit_test(queues_and_processes_go_as_they_came),
 		cmocka_unit_test(opening_a_file_brings_it_up_to_date),
+		cmocka_unit_test(a_file_that_has_not_changed_is_not_written_again),
 		cmocka_unit_test(the_status_names_figures_processes_and_queues),
 		cmocka_unit_test(a_status_always_fits_in_a_message),
 	};
