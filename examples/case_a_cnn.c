@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	cnn_forward(&example, options.batch, stream);
 	EXAMPLE_CHECK(hipStreamSynchronize(stream));
 
-	start = example_now();
+	start = example_begin(&example);
 	do {
 		double before = example_now();
 

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	transformer_forward(&example, options.batch, streams[0]);
 	EXAMPLE_CHECK(hipDeviceSynchronize());
 
-	start = example_now();
+	start = example_begin(&example);
 	do {
 		double before = example_now();
 

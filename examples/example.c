@@ -135,6 +135,7 @@ static void help(const struct example_options *options)
 {
 	printf("Usage: %s [OPTION...]\n\n%s\n\n", options->name, options->summary);
 	printf("  --seconds S     run for S seconds (default %g)\n", options->seconds);
+	puts("  --begin T       start measuring at T on the monotonic clock (default: when ready)");
 	printf("  --batch N       batch size (default %d)\n", options->batch);
 	if (options->rate)
 		printf("  --rate N        requests per second (default %d)\n", options->rate);
@@ -190,6 +191,7 @@ void example_parse(struct example_options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"seconds", required_argument, NULL, 's'},
+		{"begin", required_argument, NULL, 'g'},
 		{"batch", required_argument, NULL, 'b'},
 		{"rate", required_argument, NULL, 'r'},
 		{"size", required_argument, NULL, 'n'},
@@ -209,6 +211,9 @@ void example_parse(struct example_options *options, int argc, char **argv)
 		switch (id) {
 		case 's':
 			options->seconds = strtod(optarg, NULL);
+			break;
+		case 'g':
+			options->begin = strtod(optarg, NULL);
 			break;
 		case 'b':
 			options->batch = number(options, optarg);
@@ -382,6 +387,18 @@ void example_sleep_until(double when)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
 		;
+}
+
+double example_begin(const struct example *example)
+{
+	double now = example_now(), begin = example->options->begin;
+
+	if (begin > 0 && now > begin)
+		fprintf(stderr, "%s: ready %.3f s after the time of --begin\n",
+			example->options->name, now - begin);
+	else if (begin > 0)
+		example_sleep_until(begin);
+	return example_now();
 }
 
 void example_latency_add(struct example_latency *latency, double seconds)

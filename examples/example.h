@@ -30,6 +30,7 @@ struct example_options {
 	const char *name;    /* of the program */
 	const char *summary; /* for --help */
 	double seconds;      /* how long to run */
+	double begin;        /* when to start measuring, CLOCK_MONOTONIC; 0: when ready */
 	int batch;           /* images, sequences, ... at a time */
 	int rate;            /* requests a second, for a server */
 	int size;            /* matrix size */
@@ -57,6 +58,9 @@ void example_parse(struct example_options *options, int argc, char **argv);
 /* Device, kernels and buffers; says what went wrong and exits if there is no GPU. */
 void example_init(struct example *example, const struct example_options *options, size_t floats);
 void example_free(struct example *example);
+/* Waits until options->begin, so that several programs measure the same time, and returns the time.
+ * A program that is not ready then says so. */
+double example_begin(const struct example *example);
 
 hipStream_t example_stream(const struct example *example);
 /* One launch over `rows` rows of `columns` floats, with `depth` of inner work. */

@@ -23,6 +23,7 @@ def device(program):
 def options(program, what, seconds, batch):
     parser = argparse.ArgumentParser(prog=program, description=what)
     parser.add_argument("--seconds", type=float, default=seconds, help=f"run time in seconds (default {seconds})")
+    parser.add_argument("--begin", type=float, default=0, help="start measuring at this time on the monotonic clock")
     parser.add_argument("--batch", type=int, default=batch, help=f"batch size (default {batch})")
     parser.add_argument("--rate", type=float, default=0, help="requests per second (default 0: as many as possible)")
     given = parser.parse_args()
@@ -33,8 +34,13 @@ def options(program, what, seconds, batch):
 
 def repeat(torch, given, work, unit):
     """Does the work until the time is over or SIGTERM comes, once at least; prints how much and how long each took."""
-    latencies, ended, start = [], [], time.monotonic()
+    latencies, ended = [], []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    if given.begin:
+        work()  # the first run compiles
+        torch.cuda.synchronize()
+        time.sleep(max(0.0, given.begin - time.monotonic()))
+    start = time.monotonic()
     while not latencies or not ended and time.monotonic() - start < given.seconds:
         arrival = time.monotonic()
         if given.rate:
