@@ -72,7 +72,8 @@ static const char *check_place(const struct gp_sched *s, const struct gp_sched_m
 	if (!!m->place[GP_ORDER_LAST] != (run && gp_member_exposed(s, m)))
 		return "the list of preemptible members is wrong";
 	if (gp_member_waits(m) != (m->contends && held && m->waits) ||
-	    (m->place[GP_ORDER_HELD] && m->place[GP_ORDER_TURN]))
+	    (m->place[GP_ORDER_HELD] && m->place[GP_ORDER_TURN]) ||
+	    !m->place[GP_ORDER_TURN] != !m->place[GP_ORDER_NEXT])
 		return "the list of suspended members is wrong";
 	if (run && d->order[GP_ORDER_RUN].entry[place - 1].key != d->policy->key(s, m, false))
 		return "the position of a running member does not match the policy";

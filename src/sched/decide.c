@@ -186,6 +186,9 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 			continue;
 		at = GP_MIN(at, returns(s, held));
 		if (at <= s->now) {
+			/* One that is let in for its age beside a higher one is the oldest. */
+			if (order == GP_ORDER_TURN && !(best && d->policy->yields(s, best, held)))
+				held = gp_sched_narrow_next(s, d);
 			bring_back(s, d, held, best);
 			return true;
 		}

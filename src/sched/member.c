@@ -17,6 +17,8 @@ void gp_sched_member_account(struct gp_sched *s, struct gp_sched_member *m)
 	if (!ran || !runs(s, m) || m->ghost)
 		return;
 	m->ran_ns += ran;
+	if (m->slot && gp_member_job(s, m)->run != GP_SCHED_RESUMING)
+		m->served += ran;
 	gp_member_job(s, m)->ran_ns += ran;
 	if (d->policy->ran)
 		d->policy->ran(s, m, ran);
@@ -63,10 +65,8 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 		gp_order_remove(&d->order[GP_ORDER_TURN], id);
 		gp_order_set(&d->order[GP_ORDER_HELD], id, d->policy->key(s, m, true));
 	}
-	if (m->slot != (run && gp_sched_narrow_has(s, m))) {
-		m->slot = !m->slot;
-		gp_sched_narrow_slots(s, d, m->slot ? 1 : -1u);
-	}
+	if (d->narrow || m->slot || m->place[GP_ORDER_NEXT])
+		gp_sched_narrow_place(s, m);
 	if (d->config.places || m->processes)
 		gp_sched_park_place(s, m);
 	if (run && !was && d->policy->start)

@@ -3,7 +3,7 @@
  * One batch job at a time, where preempting all of them costs too much. Jobs of equal priority run
  * side by side, and each work of a higher job stops and starts all of them. When that costs a job
  * more than a quarter of what it gets (tally.c), its device becomes narrow: of the jobs at that
- * priority only one is brought back at a time, the one that has waited longest; it makes room for
+ * priority only one is brought back at a time, the one that got least; it makes room for
  * the next after a turn, or when it is preempted. Each work of a higher job then costs one stop and
  * one start. With more jobs than the device has places it becomes narrow at the first preemption:
  * there the hardware does not run all of them side by side anyway.
@@ -16,15 +16,16 @@
  * a second.
  *
  * A turn is so long that all of them have one before ageing would bring them back beside a higher
- * job: by the time that the level had in the last second. A job whose turn was cut short keeps its
- * age in proportion, so that it comes soon again.
+ * job: by the time that the level had in the last second. The next one is the one that got least:
+ * gaps between requests differ, and the one that waits longest may get only short ones. No turn is
+ * longer than four of those beside a higher job: where little is left these are what each has of
+ * it, and a longer one would be the part of many.
  */
 #include "sched/state.h"
 
 #define PERIOD_NS   (1ull << 30) /* completions are counted for that long */
 #define WIDE_NS     (8ull << 30) /* after an attempt that did not pay; doubled .. */
 #define WIDE_NS_MAX (64ull << 30)
-#define TURN_NS_MAX 200000000ull
 #define FORCED      16ull /* turns by ageing take 1 / 16 of the time at most */
 
 u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
@@ -32,7 +33,10 @@ u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
 	const struct gp_sched_device *d = &s->device[device];
 	u64 turn = d->turn_ns ? d->turn_ns : d->narrow_bound / 4 / GP_MAX(d->contenders, 1);
 
-	return GP_MAX(GP_MIN(turn, TURN_NS_MAX), 4 * (d->suspend_ns + d->resume_ns));
+	u64 cost = d->suspend_ns + d->resume_ns;
+	u64 most = GP_MAX(4 * gp_sched_narrow_shield(s, device), 16 * cost);
+
+	return GP_MAX(GP_MIN(turn, most), 4 * cost);
 }
 
 u64 gp_sched_narrow_shield(const struct gp_sched *s, u32 device)
@@ -72,12 +76,46 @@ static u64 slot_time(const struct gp_sched *s, const struct gp_sched_device *d)
 	return d->slot_ns + (d->slots ? s->now - GP_MAX(d->slot_since, d->rate_at) : 0);
 }
 
-void gp_sched_narrow_slots(struct gp_sched *s, struct gp_sched_device *d, u32 by)
+/*
+ * It gets no credit for the time before, or without work; and where it ran for long, beside others
+ * or because it was owed that, it does not wait for all of them to have had as much.
+ */
+static void enter(const struct gp_sched *s, struct gp_sched_member *m)
 {
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	u64 most = d->served + 2 * gp_sched_narrow_turn(s, m->device);
+
+	m->served = m->round == d->round ? GP_MIN(GP_MAX(m->served, d->served), most) : d->served;
+	m->round = d->round;
+}
+
+void gp_sched_narrow_place(struct gp_sched *s, struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	u32 id = gp_member_index(s, m);
+	bool has = gp_sched_narrow_has(s, m), slot = has && m->place[GP_ORDER_RUN];
+
+	if (has && (slot ? !m->slot : m->place[GP_ORDER_TURN] && !m->place[GP_ORDER_NEXT]))
+		enter(s, m);
+	if (m->place[GP_ORDER_TURN])
+		gp_order_set(&d->order[GP_ORDER_NEXT], id, m->served);
+	else
+		gp_order_remove(&d->order[GP_ORDER_NEXT], id);
+	if (m->slot == slot)
+		return;
 	d->slot_ns = slot_time(s, d);
 	d->slot_since = s->now;
-	d->slots += by;
-	d->slot_count += by == 1;
+	d->slots += slot ? 1 : -1u;
+	d->slot_count += slot;
+	m->slot = slot;
+}
+
+struct gp_sched_member *gp_sched_narrow_next(struct gp_sched *s, struct gp_sched_device *d)
+{
+	struct gp_sched_member *m = gp_order_top(s, &d->order[GP_ORDER_NEXT]);
+
+	d->served = GP_MAX(d->served, m->served);
+	return m;
 }
 
 static u64 rate_of(const struct gp_sched *s, const struct gp_sched_device *d)
@@ -96,6 +134,10 @@ static void rate_restart(struct gp_sched *s, struct gp_sched_device *d)
 static void set_narrow(struct gp_sched *s, struct gp_sched_device *d, bool narrow)
 {
 	d->narrow = narrow;
+	if (narrow && !d->order[GP_ORDER_TURN].count) {
+		d->round++;
+		d->served = 0;
+	}
 	d->turn_ns = 0;
 	rate_restart(s, d);
 	s->dirty |= 1ull << d->index;

@@ -213,6 +213,7 @@ struct gp_sched_action *gp_sched_job_resume(struct gp_sched *s, struct gp_sched_
 static void running(struct gp_sched *s, struct gp_sched_job *j)
 {
 	gp_sched_job_tally(s, j);
+	account_all(s, j); /* while it was resumed it got nothing */
 	j->run = GP_SCHED_RUNNING;
 	j->resumed_at = s->now;
 	set_token(s, j, 0);

@@ -20,10 +20,10 @@
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
  *   at most (P - p) * age_step_ns. Both count what the job was denied before: only a run of turn_ns
  *   makes up for it, and a shorter one for its part.
- * - Preemptions take about a third of what higher jobs leave (`priority`, over the last seconds): a
- *   job must gain twice what operations cost it, and is not preempted before it has (tally.c). This
- *   is an average that forgets, not a bound for any 5 s; the simulator counts windows in which a
- *   job got less than half (sim/share.c). Exceptions: a pin, an absent job.
+ * - In any 5 s a job that always has work runs for at least half its fair share of what higher jobs
+ *   leave (`priority`): a job must gain twice what operations cost it, and is not preempted before
+ *   it has (tally.c). Exceptions: a pin, an absent job, operations on it that fail. The fault tests
+ *   check this (sim/share.c).
  *   Where stopping all jobs of a level costs more than a quarter of their time, or they are more
  *   than the device has places, they take turns instead of running side by side, if they complete
  *   as much that way (narrow.c). Then each has its part of that time; a turn beside a higher job

@@ -12,7 +12,8 @@
  *   RUN   best first    the first is not disturbed by the others
  *   LAST  worst first   the first is suspended next
  *   HELD  best first    the first is resumed next
- *   TURN  the same, of those that wait for their turn as well (narrow.c)
+ *   TURN  the same, of those that wait for their turn as well (narrow.c), by what they waited
+ *   NEXT  those of TURN, by what they got: the first has the next turn
  *   IDLE  longest first those without work that may be parked (park.c), PARKED those that are
  *
  * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
@@ -42,6 +43,7 @@ enum {
 	GP_ORDER_LAST,
 	GP_ORDER_HELD,
 	GP_ORDER_TURN,
+	GP_ORDER_NEXT,
 	GP_ORDER_IDLE,
 	GP_ORDER_PARKED,
 	GP_ORDERS
@@ -89,6 +91,8 @@ struct gp_sched_member {
 	u64 clock;    /* fair, deadline: the device's, so far accounted for */
 	u64 usage_at; /* fair: of the last report */
 	u64 turn;     /* quantum, turns */
+	u64 served;   /* narrow: it ran for so long .. */
+	u32 round;    /* .. since the device became narrow for this time */
 	u64 deadline, due, budget, period_end; /* deadline: now, of this burst, left */
 	u32 ppm;                               /* deadline: admitted with; 0: not admitted */
 	u32 share;                             /* last SHARE */
@@ -152,6 +156,8 @@ struct gp_sched_device {
 	/* narrow.c */
 	bool narrow, rate_known; /* rate_known: rate_wide is */
 	u32 narrow_level, slots;
+	u32 round;        /* how often it became narrow */
+	u64 served;       /* by the last member that had a turn, until then */
 	u64 forced_at;    /* the last turn beside a higher job */
 	u64 narrow_bound; /* no job of that level should wait longer for its turn */
 	u64 preempted_at, wide_until, wide_ns;
@@ -393,8 +399,11 @@ u64 gp_sched_narrow_shield(const struct gp_sched *sched, u32 device);
 /* That member is to be preempted for `best`. `costly`: that costs it and its equals too much. */
 void gp_sched_narrow_begin(struct gp_sched *sched, const struct gp_sched_member *member,
 			   const struct gp_sched_member *best, bool costly);
-/* One more of them runs (1), or one less (-1). */
-void gp_sched_narrow_slots(struct gp_sched *sched, struct gp_sched_device *device, u32 by);
+/* It waits for its turn from now on, or not; it runs, or not. */
+void gp_sched_narrow_place(struct gp_sched *sched, struct gp_sched_member *member);
+/* The one whose turn it is, of those that wait. */
+struct gp_sched_member *gp_sched_narrow_next(struct gp_sched *sched,
+					     struct gp_sched_device *device);
 /* Has it paid? */
 void gp_sched_narrow_look(struct gp_sched *sched, struct gp_sched_device *device);
 void gp_sched_narrow_drained(struct gp_sched *sched, const struct gp_sched_member *member);

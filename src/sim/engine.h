@@ -28,8 +28,8 @@ struct gp_sim_result {
 	u64 updates,
 		switch_ns; /* of all GPUs: runlist updates, time without waves because of them */
 	u64 stats_why[GP_SCHED_WHYS];
-	/* Checks of shares (share.c): windows of 5 s, and time of jobs that is in none of them. */
-	u64 windows, short_windows, excepted_ns;
+	/* Checks of shares (share.c): windows of 5 s, and time of jobs in which none was due. */
+	u64 windows, excepted_ns;
 	bool cut; /* stopped by the limit on events */
 	u32 job_count;
 	struct gp_sim_job_result *jobs; /* owned: gp_sim_result_free() */

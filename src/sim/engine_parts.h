@@ -91,6 +91,7 @@ struct gp_sim_run_job {
 	u64 max_suspend;
 	struct gp_sim_run_operation operations[SIM_OPERATIONS];
 	u32 first, count;
+	u64 unanswered; /* token of the last operation whose answer is lost or late */
 	u64 suspends;
 	u64 told_cu_ns[GP_SIM_GPUS]; /* reported as used so far */
 	u32 first_process;           /* the living ones, newest first; GP_SCHED_NONE */

@@ -216,6 +216,8 @@ static void operation_over(struct gp_sim *sim, u32 index)
 		job->lease_event = true;
 		gp_sim_push(sim, GP_MAX(job->held_until, sim->now), SIM_LEASE, index);
 	}
+	if (done.silent || done.late_ns)
+		job->unanswered = done.token;
 	answer(sim, &done, sim->now - done.issued);
 }
 
@@ -265,6 +267,7 @@ void gp_sim_updated(struct gp_sim *sim, u32 gpu, u64 tag)
 void gp_sim_owner_died(struct gp_sim *sim)
 {
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
+		sim->jobs[i].unanswered = 0; /* the next one counts its tokens anew */
 		if (!sim->jobs[i].held)
 			continue;
 		sim->jobs[i].held_until = sim->now;

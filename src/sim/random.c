@@ -87,9 +87,11 @@ static void random_work(struct dice *dice, struct gp_sim_scenario *s, u32 index)
  */
 static void random_shares(struct dice *dice, struct gp_sim_scenario *s)
 {
-	static const u64 kernels[] = {500000, 2000000, 20000000}, loads[] = {5, 20, 50, 80, 95};
+	static const u64 kernels[] = {500000, 2000000, 20000000},
+			 loads[] = {5, 20, 50, 80, 95, 120};
 	static const u64 levels[] = {500, 500, 500, 600, 1000, 2000}, chances[] = {0, 0, 0, 20};
-	u32 batch = 1 + (u32)roll(dice, roll(dice, 4) ? 6 : 40), servers = (u32)roll(dice, 5);
+	u32 batch = 1 + (u32)roll(dice, roll(dice, 4) ? 6 : 80);
+	u32 servers = (u32)roll(dice, roll(dice, 4) ? 5 : 24);
 	u64 load = pick(dice, loads, GP_ARRAY_SIZE(loads));
 
 	s->time_ns = 6000000000ull + roll(dice, 5000000000ull);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Does every job get its part? In a window of 5 s in which a job always has work, it should run for
- * at least half its fair share of what higher jobs leave; windows in which it did not are counted,
- * because the scheduler does not guarantee it yet. Its share is the time in which no higher job
- * with work ran on a device where it has work, over the number of its equals there. Windows begin
- * every 250 ms.
+ * Does every job get its part? In a window of 5 s in which a job always has work, it must run for
+ * at least half its fair share of what higher jobs leave. Its share is the time in which no higher
+ * job with work ran on a device where it has work, over the number of its equals there. Windows
+ * begin every 250 ms.
  *
- * Time that the scheduler cannot give is not in the account, and is counted: the job is pinned or
- * stopped from outside, or an operation on it fails, hangs or is answered late. A restart of the
- * scheduler, a jump of its clock and a time without work begin a new account.
+ * Time that the scheduler cannot give is not due, and is counted: the job is pinned or stopped from
+ * outside, or an operation on it fails, hangs or is answered late. A restart of the scheduler, a
+ * jump of its clock and a time without work begin a new account.
  *
  * Work that is only announced (a hint) is not work: what it takes is not its own. A gap in which a
  * higher job lingers is no use to anyone: it is shorter than a stop and a start take.
  */
+#include <errno.h>
+
 #include "sched/state.h"
 #include "sim/engine_parts.h"
 
@@ -51,7 +52,7 @@ static u32 equals_on(const struct gp_sched *sched, const struct gp_sched_member 
 
 static bool is_faulted(const struct gp_sim_run_job *job, const struct gp_sched_job *j)
 {
-	bool faulted = j->tries != 0;
+	bool faulted = j->tries || (j->token && j->token == job->unanswered);
 
 	for (u32 i = 0; i < job->count; i++) {
 		const struct gp_sim_run_operation *operation =
@@ -105,7 +106,9 @@ static void sample(struct gp_sim *sim, u32 index)
 
 	if (share->samples >= GP_SIM_SHARE_WINDOW) {
 		sim->result->windows++;
-		sim->result->short_windows += got < due / 2;
+		if (got < due / 2)
+			gp_sim_break(sim, -EFAULT, "a job got less than half its fair share of 5 s",
+				     got, due);
 	}
 	share->due_at[at] = share->due_ns;
 	share->got_at[at] = share->got_ns;
@@ -119,9 +122,9 @@ static void account(struct gp_sim *sim, u32 index, u64 ns)
 
 	if (share->excepted)
 		sim->result->excepted_ns += ns;
-	if (!share->counts || share->excepted)
+	if (!share->counts)
 		return;
-	if (share->equals)
+	if (share->equals && !share->excepted)
 		share->due_ns += ns / share->equals;
 	if (share->running)
 		share->got_ns += ns;

@@ -394,6 +394,47 @@ static void jobs_beyond_the_places_take_turns_at_once(void **state)
 	end(w);
 }
 
+/* The higher job has work for 50 ms, then none for that long. */
+static void gap(struct world *w, u32 high, u64 ns)
+{
+	gets_work(w, high);
+	pass(w, 50 * MS);
+	drains(w, high);
+	pass(w, ns);
+}
+
+/* Of three that take turns: gaps of 1, 4 and 4 ms, then one for the job that had the short one,
+ * though another has waited longer. */
+static void the_next_turn_goes_to_the_job_that_got_least(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low[3], high = job(w, 2000), had[3] = {0}, first = 3;
+
+	(void)state;
+	w->device.places = 2;
+	w->device.suspend_ns = w->device.resume_ns = 500 * US;
+	reconfigure(w);
+	for (u32 i = 0; i < 3; i++) {
+		low[i] = job(w, 500);
+		gets_work(w, low[i]);
+	}
+	pass(w, MS);
+	for (u32 round = 0; round < 4; round++) {
+		gap(w, high, round == 1 ? MS : 4 * MS);
+		for (u32 i = 0; i < 3; i++) {
+			if (run_of(w, low[i]) != GP_SCHED_RUNNING)
+				continue;
+			had[i]++;
+			if (round == 1)
+				first = i;
+		}
+	}
+	assert_in_range(first, 0, 2);
+	assert_int_equal(had[0] + had[1] + had[2], 4);
+	assert_int_equal(had[first], 2); /* the round after, at once */
+	end(w);
+}
+
 /* Each waits for the ones before it. What that takes is not what one operation costs. */
 static void a_storm_of_operations_does_not_teach_what_one_costs(void **state)
 {
@@ -434,6 +475,7 @@ int main(void)
 		cmocka_unit_test(light_jobs_beyond_the_places_run_side_by_side_again),
 		cmocka_unit_test(a_crowd_of_jobs_that_fill_the_device_takes_turns),
 		cmocka_unit_test(jobs_beyond_the_places_take_turns_at_once),
+		cmocka_unit_test(the_next_turn_goes_to_the_job_that_got_least),
 		cmocka_unit_test(a_storm_of_operations_does_not_teach_what_one_costs),
 	};
 
