@@ -104,13 +104,17 @@ class Programs(Machine):
     def test_files_for_tools_hold_what_the_model_knows(self):
         listing = ("for d in /sys/class/drm/card?; do cd $d/device; echo $(basename $d) $(cat ../../$(basename $d)/dev "
                    "/sys/dev/char/226:${d#*card}/dev current_compute_partition fw_version/mec_fw_version mem_info_vis_vram_total); "
-                   "ls drm; done; stat -c %t:%T /dev/dri/card1; ls /sys/bus/pci/devices; ls gpu_busy_percent hwmon 2>&1")
+                   "ls drm; done; stat -c %t:%T /dev/dri/card1; ls /sys/bus/pci/devices; cat gpu_busy_percent pp_dpm_sclk; "
+                   "od -An -v -tu2 -N 18 -w18 gpu_metrics; ls hwmon 2>&1")
         done = self.vgpu("--personality", "native", "--count", "2", "--", "sh", "-c", listing)
         lines = done.stdout.split("\n")
         self.assertRegex(lines[0], r"^card0 .*SPX 0x[0-9a-f]{8} 206158430208$", done.stdout + done.stderr)
         self.assertEqual(lines[1:3], ["card0", "renderD128"])
         self.assertEqual(lines[4:7], ["card1", "renderD129", "e2:1"])
         self.assertEqual(lines[7:9], ["0000:c1:00.0", "0000:c2:00.0"])
+        # 384 bytes of layout 1.6; no temperature, no power; 0 % activity.
+        self.assertEqual([line.split() for line in lines[9:12]],
+                         [["0"], ["0:", "2100Mhz", "*"], ["384", "1537", *["65535"] * 4, "0", "65535", "65535"]])
         self.assertIn("No such file", done.stdout + done.stderr)
 
     def test_the_first_line_says_what_is_shown(self):

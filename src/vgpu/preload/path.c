@@ -62,13 +62,19 @@ static bool matches(const char *path, size_t place)
 	return places[place].match != WHOLE || path[length] == '\0' || path[length] == '/';
 }
 
-/* VRAM in use, however the device is reached. */
+/* Figures of a GPU that change, however its device is reached. */
 static bool is_live(const char *path, size_t place)
 {
+	static const char *const names[] = {"/mem_info_vram_used", "/mem_info_vis_vram_used",
+					    "/gpu_busy_percent", "/gpu_metrics"};
 	const char *name = strrchr(path, '/');
 
-	return places[place].live || (path[1] == 's' && (!strcmp(name, "/mem_info_vram_used") ||
-							 !strcmp(name, "/mem_info_vis_vram_used")));
+	if (places[place].live)
+		return true;
+	for (size_t i = 0; path[1] == 's' && i < GP_ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
 }
 
 static bool exists(const char *path)

@@ -83,6 +83,12 @@ struct gp_vgpu_packet {
 	u32 value;  /* the register's, the queue selection, or the queues of the runlist */
 };
 
+/* The share of the CUs' time that was used, when it was last asked for. */
+struct gp_vgpu_activity {
+	u64 at_ns, busy_cu_ns;
+	u32 percent;
+};
+
 struct gp_vgpu_device {
 	struct gp_vgpu_gpufile file;
 	u32 node; /* topology node, the CPU is 0 */
@@ -90,6 +96,7 @@ struct gp_vgpu_device {
 	void *model_memory;
 	size_t model_bytes;
 	u64 vram_used;
+	struct gp_vgpu_activity activity;
 	u64 next_tag;
 	bool hung; /* an unmap timed out; the driver asks for a reset */
 	u32 index; /* in struct gp_vgpu_server */

@@ -294,6 +294,7 @@ int gp_vgpu_tree_create(struct gp_vgpu_server *server)
 	gp_vgpu_files_device(&files, "/dev/kfd");
 	gp_vgpu_tree_module(server, &files);
 	gp_vgpu_tree_debugfs(server, &files);
+	gp_vgpu_tree_metrics(server, &files);
 	gp_vgpu_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
 	gp_vgpu_files_text(&files, "System mem used 0M out of 0M\nTTM mem used 0M out of 0M\n",
 			   GP_TREE_DEBUGFS "/mem_limit");

@@ -19,6 +19,9 @@
 void gp_vgpu_tree_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu, u32 index);
 void gp_vgpu_tree_module(struct gp_vgpu_server *server, struct gp_vgpu_files *files);
 
+/* tree_metrics.c: activity and clocks of every GPU as they are now. */
+void gp_vgpu_tree_metrics(struct gp_vgpu_server *server, struct gp_vgpu_files *files);
+
 /* Writes hqds, mqds and rls as they are now. */
 void gp_vgpu_tree_debugfs(struct gp_vgpu_server *server, struct gp_vgpu_files *files);
 

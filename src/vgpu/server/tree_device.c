@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The PCI device of a GPU, its two DRM nodes and the module, as far as libdrm, rocm-smi, amd-smi
- * and RCCL look. A file is there if the model knows its value; sensors, clocks and power are not
- * modelled, and neither are their files.
+ * and RCCL look. A file is there if the model knows its value; sensors and power are not modelled,
+ * and neither are their files. Clocks have one level each. tree_metrics.c writes what changes.
  */
 #include <stdio.h>
 
@@ -83,6 +83,10 @@ static void driver_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufi
 		add_hex(files, pci, "fw_version/mec_fw_version", 8, gpu->mec_firmware);
 	if (gpu->sdma_firmware)
 		add_hex(files, pci, "fw_version/sdma_fw_version", 8, gpu->sdma_firmware);
+	snprintf(text, sizeof(text), "0: %uMhz *\n", gpu->fcompute_mhz);
+	gp_vgpu_files_text(files, text, "%s/pp_dpm_sclk", pci);
+	snprintf(text, sizeof(text), "0: %uMhz *\n", gpu->memory_mhz);
+	gp_vgpu_files_text(files, text, "%s/pp_dpm_mclk", pci);
 	if (gpu->gpu.gfx_version < GP_TREE_GFX94X)
 		return;
 	gp_vgpu_files_text(files, "SPX\n", "%s/current_compute_partition", pci);

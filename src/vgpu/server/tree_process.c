@@ -242,6 +242,8 @@ int gp_vgpu_tree_refresh(struct gp_vgpu_server *server, const char *path)
 				refresh_process(server, &files, p);
 	} else if (strstr(path, "/mem_info_")) {
 		refresh_vram(server, &files);
+	} else if (strstr(path, "/gpu_busy_percent") || strstr(path, "/gpu_metrics")) {
+		gp_vgpu_tree_metrics(server, &files);
 	}
 	return files.error;
 }
