@@ -3,11 +3,12 @@
 
 Results: pass, fail, skip, crash, hang (the time limit), late (the run was out of time), absent (nothing to run).
 """
+import json
 import re
 import time
 
 import gtest
-from stage import EXAMPLES, SKIPPED
+from stage import EXAMPLES, SKIPPED, SOURCE
 
 ROCRTST = "/opt/libhsa-runtime64-tests/usr/libexec/rocm/libhsa-runtime64-tests"
 TESTS = "/usr/libexec/rocm"
@@ -48,6 +49,9 @@ def tools(stage, personality, short):
                  ("rocminfo-mi210", ["--gpu", "mi210"], ["rocminfo"], r"Compute Unit: +104\b"),
                  ("rocm-smi-8", ["--count", "8"], ["rocm-smi", "--showid"], r"GPU\[7\]"),
                  ("rocm-smi-meminfo", [], ["rocm-smi", "--showmeminfo", "vram"], r"VRAM Total Memory \(B\): [1-9]"),
+                 ("rocm-smi-use", [], ["rocm-smi", "--showuse", "--showclocks"], r"sclk clock level: 0: \(2100Mhz\).*GPU use \(%\): 0|"
+                  r"GPU use \(%\): 0.*sclk clock level: 0: \(2100Mhz\)"),
+                 ("amd-smi-metric", [], ["amd-smi", "metric", "--usage"], r"GFX_ACTIVITY: 0 %"),
                  ("amd-smi-list", [], ["amd-smi", "list"], r"GPU: 0"),
                  ("amd-smi-static", [], ["amd-smi", "static", "--asic"], r"GPU: 0"),
                  ("clinfo", [], ["clinfo", "-l"], rf"{gfx}"),
@@ -109,7 +113,8 @@ def listed(stage, personality, name, command, options=(), env=()):
 
 
 def gtests(stage, personality, name, command, **how):
-    """A GoogleTest program. how: options, env, select(name), prefix (of names in `expected`), limit, seconds, alone."""
+    """A GoogleTest program. how: options, env, select(name), prefix (of names in `expected`), limit, seconds, alone,
+    machine(name): other options for a test that runs alone."""
     options, env = how.get("options", ()), how.get("env", ())
     names, problem = listed(stage, personality, name, command, options, env)
     if not names:
@@ -121,7 +126,8 @@ def gtests(stage, personality, name, command, **how):
     names = [test for test in names if not omitted[test]]
 
     def words(part):
-        return stage.vgpu(personality, [*command, "--gtest_also_run_disabled_tests", f"--gtest_filter={':'.join(part)}"], options, env)
+        machine = how["machine"](part[0]) if "machine" in how else options
+        return stage.vgpu(personality, [*command, "--gtest_also_run_disabled_tests", f"--gtest_filter={':'.join(part)}"], machine, env)
 
     with open(stage.out / "logs" / f"{name}-{personality}.log", "wb") as log:
         yield from gtest.run(names, words, log, how.get("limit", 60), time.monotonic() + how.get("seconds", 600), how.get("alone", False))
@@ -223,8 +229,16 @@ def project(stage, personality, short):
             yield file, "hang" if status is None else "crash", f"{len(found)} tests ended, status {status}: {last_line(text)}"
 
 
+def small_gpu(stage, personality):
+    """A description of the default GPU with 1 GiB of memory; returns its path in the chroot."""
+    description = json.loads((SOURCE / "data" / "gpus" / "mi308x.json").read_text())
+    description["chip"]["vram_bytes"]["value"] = 1 << 30
+    (stage.out / f"small-{personality}.json").write_text(json.dumps(description))
+    return f"/out/small-{personality}.json"
+
+
 def kfdtest(stage, personality, short, program=None):
-    """AMD's tests of the driver, if the caller has built them."""
+    """AMD's tests of the driver, if the caller has built them, on two GPUs."""
     if not program:
         yield "kfdtest", "absent", "KFDTEST=PROGRAM names one"
         return
@@ -232,8 +246,15 @@ def kfdtest(stage, personality, short, program=None):
     target.unlink(missing_ok=True)
     target.write_bytes(open(program, "rb").read())
     target.chmod(0o755)
-    yield from gtests(stage, personality, "kfdtest", [f"/out/kfdtest-{personality}"], alone=True, limit=45, seconds=600,
-                      select=lambda test: not short or re.match(r"KFD(Topology|OpenClose)", test))
+    small = small_gpu(stage, personality)
+
+    def machine(test):  # one test reads each page of VRAM in a copy of its own: 50 million on the default GPU
+        return ("--gpu", small) if test.endswith(".CheckZeroInitializationVram") else ("--count", "2")
+
+    # It waits up to a minute for the result of a shader, which never comes.
+    command = [f"/out/kfdtest-{personality}", "--timeout=8000"]
+    yield from gtests(stage, personality, "kfdtest", command, alone=True, limit=180, seconds=1800,
+                      machine=machine, select=lambda test: not short or re.match(r"KFD(Topology|OpenClose)", test))
 
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
