@@ -169,8 +169,11 @@ def rocprim(stage, personality, short):
     if status or not programs_of_it:
         yield "rocprim", "crash", f"status {status}: {last_line(text)}"
         return
-    end = time.monotonic() + 600
+    end = time.monotonic() + 900
     for program in programs_of_it[:3] if short else programs_of_it:
+        if program == "test_no_half_operators":  # it has no GoogleTest, and passes if it could be compiled
+            yield program, *judge(*stage.run(f"rocprim-{personality}-{program}", stage.vgpu(personality, [f"{directory}/{program}"]), 120))
+            continue
         seen = set()
 
         def first(test, seen=seen):
@@ -179,16 +182,17 @@ def rocprim(stage, personality, short):
 
         for test, result, reason in gtests(stage, personality, f"rocprim-{program}", [f"{directory}/{program}"], select=first,
                                            env=(f"LD_LIBRARY_PATH={directory}",),
-                                           prefix=f"{program}:", limit=30, seconds=end - time.monotonic()):
+                                           prefix=f"{program}:", limit=120, seconds=end - time.monotonic()):
             yield f"{program}:{test}", result, reason
 
 
 def collectives(stage, personality, count):
     """A program that calls each collective once."""
     names = ("AllReduce", "Reduce", "Broadcast", "AllGather", "Gather", "ReduceScatter", "Scatter", "AllToAll", "SendRecv")
+    env = (*RCCL_ENV, "NCCL_BUFFSIZE=65536") if count > 2 else RCCL_ENV  # gigabytes of host memory otherwise
     script = ("gcc -w -o /tmp/collectives /src/tests/rocm/collectives.c -lamdhip64 -lrccl && "
               f"exec /gp/bin/gpreempt vgpu --count {count} --personality {personality} -- /tmp/collectives")
-    status, text = stage.run(f"rccl-{personality}-{count}-collectives", stage.command(["sh", "-c", script], RCCL_ENV), 300)
+    status, text = stage.run(f"rccl-{personality}-{count}-collectives", stage.command(["sh", "-c", script], env), 400)
     for name in names:
         returned = re.search(rf"^returned {name}$", text, re.MULTILINE)
         yield f"{count}:returns.{name}", *(("pass", "") if returned else ("hang", "no end") if status is None else ("fail", last_line(text)))
