@@ -24,10 +24,7 @@ def summary(values):
 
 def figures(run):
     """Everything the report says, from a Run of test_preemption.py; times in milliseconds."""
-    def spans(which, phase):
-        return [1e3 * (end - start) for start, end in run.spans[which] if run.phase_of(start) == phase]
-
-    before, after = summary(spans("online", "baseline")), summary(spans("online", "preempt"))
+    before, after = summary(run.latencies("baseline")), summary(run.latencies("preempt"))
     stopped = sum(end - start for start, end in run.spans["stopped"])
     preempting = run.phase_length("preempt")
     ratio = {key: before[key] / after[key] if before[key] and after[key] else None for key in ("mean", "p50", "p99")}
@@ -41,7 +38,7 @@ def figures(run):
         "queues_stopped": max((count for _, count, _ in run.suspends), default=0),
         "suspend_ms": summary([1e3 * took for _, _, took in run.suspends]),
         "resume_ms": summary([1e3 * took for _, _, took in run.resumes]),
-        "online_ms": {"baseline": before, "preempt": after, "ratio": ratio},
+        "online_ms": {"of": run.measured(), "baseline": before, "preempt": after, "ratio": ratio},
         "offline_stopped_share": stopped / preempting if preempting else None,
         "samples": run.samples,
     }
@@ -57,7 +54,7 @@ def row(name, values):
 
 
 def text(facts):
-    ratio = facts["online_ms"]["ratio"]
+    ratio, of = facts["online_ms"]["ratio"], facts["online_ms"]["of"]
     lines = ["Preemption test", ""]
     for role, task in facts["tasks"].items():
         lines.append(f"  {role:<8} pid {task['pid']}: {task['command']}")
@@ -69,8 +66,8 @@ def text(facts):
               f"  offline task suspended for {shown(facts['offline_stopped_share'] and 100 * facts['offline_stopped_share'], 1)}"
               " % of the time with preemption", "",
               f"  {'ms':<34}{'mean':>11}{'p50':>11}{'p95':>11}{'p99':>11}{'max':>11}{'count':>8}",
-              row("online busy, without preemption", facts["online_ms"]["baseline"]),
-              row("online busy, with preemption", facts["online_ms"]["preempt"]),
+              row(f"online {of}, without preemption", facts["online_ms"]["baseline"]),
+              row(f"online {of}, with preemption", facts["online_ms"]["preempt"]),
               row("suspend call", facts["suspend_ms"]), row("resume call", facts["resume_ms"]), "",
               f"  without / with preemption: mean {shown(ratio['mean'], 2)}, p50 {shown(ratio['p50'], 2)}, "
               f"p99 {shown(ratio['p99'], 2)} (above 1: preemption helped the online task)"]
@@ -133,16 +130,14 @@ def timeline(run, width=860):
 
 
 def page(run, facts):
-    def spans(phase):
-        return [1e3 * (b - a) for a, b in run.spans["online"] if run.phase_of(a) == phase]
-
     return ("<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Preemption test</title><style>"
             "body{font:15px system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 1em}"
             "svg{width:100%;height:auto;background:#f6f6f6}text{font:13px sans-serif}.axis{fill:#666}"
             "pre{background:#f6f6f6;padding:1em;overflow:auto}</style><h1>Preemption test</h1>"
             f"<pre>{html.escape(text(facts))}</pre>"
-            "<h2>Busy time of the online task</h2>" +
-            histogram([("without preemption", "#999", spans("baseline")), ("with preemption", "#2a7", spans("preempt"))])
+            f"<h2>{'Requests' if run.measured() == 'requests' else 'Busy time'} of the online task</h2>" +
+            histogram([("without preemption", "#999", run.latencies("baseline")),
+                       ("with preemption", "#2a7", run.latencies("preempt"))])
             + "<h2>Duration of suspend and resume calls</h2>" +
             histogram([("suspend", "#c33", [1e3 * took for _, _, took in run.suspends]),
                        ("resume", "#36c", [1e3 * took for _, _, took in run.resumes])])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The online and the offline task: finding what stands for them here, starting, following and ending them."""
+import csv
 import importlib.util
 import os
 import shlex
@@ -12,6 +13,7 @@ import tempfile
 from poc_library import HERE, find
 
 WAIT_S = 10
+REQUESTS_PER_S = 10
 
 
 def gpreempt():
@@ -30,14 +32,20 @@ def torch_missing():
 
 
 def default_command(role):
-    """The online or the offline task: PyTorch on a real GPU, the C examples otherwise."""
+    """The online or the offline task: PyTorch on a real GPU, the C examples otherwise.
+
+    The offline task leaves the GPU no idle time, and the online one has pauses between its requests: only then can
+    preemption change anything. The examples use kernels of a fixed duration, because the networks leave the virtual
+    GPU half idle.
+    """
     missing = torch_missing()
+    rate = f" --rate {REQUESTS_PER_S} --samples {{samples}}" if role == "online" else ""
     if missing is None:
         case = "case_a_cnn.py" if role == "online" else "case_b_transformer.py"
-        return f"{shlex.quote(sys.executable)} {shlex.quote(os.path.join(HERE, case))} --seconds {{seconds}}"
+        return f"{shlex.quote(sys.executable)} {shlex.quote(os.path.join(HERE, case))}{rate} --seconds {{seconds}}"
     example = find("online_server" if role == "online" else "offline_trainer", "../../build/examples")
     if example:
-        return f"{shlex.quote(example)} --seconds {{seconds}}"
+        return f"{shlex.quote(example)} --load spin{rate} --seconds {{seconds}}"
     raise SystemExit(f"test_preemption.py: no {role} task: {missing}, and the examples are not built (they need the HIP "
                      f"headers and library: libamdhip64-dev). Specify one with --{role} COMMAND or --{role}-pid PID.")
 
@@ -46,12 +54,15 @@ class Task:
     """A process that was started here, or one that runs already."""
 
     def __init__(self, role, pid=None, command=None, seconds=0, log=None, agent=True):
-        self.role, self.process, self.log = role, None, log
+        self.role, self.process, self.log, self.samples = role, None, log, None
         self.pid = pid
         if pid is not None:
             self.command = f"process {pid}"
             return
         words = shlex.split((command or default_command(role)).replace("{seconds}", str(seconds)))
+        if "{samples}" in words:
+            self.samples = tempfile.NamedTemporaryFile(prefix="gpreempt-poc-")
+            words = [self.samples.name if word == "{samples}" else word for word in words]
         self.command = " ".join(words)
         program = gpreempt()
         if agent and program:
@@ -94,6 +105,17 @@ class Task:
                 break
             except subprocess.TimeoutExpired:
                 continue
+
+    def requests(self):
+        """(arrival, end) of every request that the task recorded, in seconds of the monotonic clock; None: no record."""
+        if not self.samples:
+            return None
+        with open(self.samples.name) as file:
+            rows = list(csv.DictReader(file))
+        try:
+            return [(float(row["arrival_s"]), float(row["done_s"])) for row in rows if float(row["done_s"]) > 0]
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def last_lines(self, count=3):
         """The last line of its output."""

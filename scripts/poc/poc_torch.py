@@ -26,6 +26,7 @@ def options(program, what, seconds, batch):
     parser.add_argument("--begin", type=float, default=0, help="start measuring at this time on the monotonic clock")
     parser.add_argument("--batch", type=int, default=batch, help=f"batch size (default {batch})")
     parser.add_argument("--rate", type=float, default=0, help="requests per second (default 0: as many as possible)")
+    parser.add_argument("--samples", metavar="FILE", help="write arrival and end of every round to FILE")
     given = parser.parse_args()
     if given.seconds < 0 or given.batch < 1 or given.rate < 0:
         parser.error("--seconds and --rate must not be negative, and --batch must be at least 1")
@@ -35,6 +36,9 @@ def options(program, what, seconds, batch):
 def repeat(torch, given, work, unit):
     """Does the work until the time is over or SIGTERM comes, once at least; prints how much and how long each took."""
     latencies, ended = [], []
+    samples = open(given.samples, "w") if given.samples else None
+    if samples:
+        print("arrival_s,done_s", file=samples, flush=True)
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     if given.begin:
         work()  # the first run compiles
@@ -48,7 +52,10 @@ def repeat(torch, given, work, unit):
             time.sleep(max(0.0, arrival - time.monotonic()))
         work()
         torch.cuda.synchronize()
-        latencies.append(time.monotonic() - arrival)
+        end = time.monotonic()
+        latencies.append(end - arrival)
+        if samples:
+            print(f"{arrival:.6f},{end:.6f}", file=samples, flush=True)
     elapsed = time.monotonic() - start
     latencies.sort()
     at = [1e3 * latencies[min(len(latencies) - 1, int(part * len(latencies)))] for part in (0.5, 0.9, 0.99)]

@@ -41,10 +41,20 @@ class Run:
     def phase_length(self, phase):
         return self.switched - self.start if phase == "baseline" else self.end - self.switched
 
+    def measured(self):
+        """The times of the online task: its own record of requests, or otherwise its busy periods as seen from here."""
+        return "busy" if self.online.requests() is None else "requests"
+
+    def latencies(self, phase):
+        """In milliseconds, of what arrived in a phase. A request that began before preemption did may end in it."""
+        times = self.online.requests() if self.measured() == "requests" else self.spans["online"]
+        return [1e3 * (end - start) for start, end in times
+                if self.start <= start < self.end and self.phase_of(start) == phase]
+
     def is_ready(self, task):
-        """Whether a task has queues and, for the online task, whether their work can be seen."""
+        """Whether a task has queues and, for the online task, whether it serves and its work can be seen."""
         try:
-            if not self.poc.queues(task.pid):
+            if task.requests() == [] or not self.poc.queues(task.pid):
                 return False
             return task is self.offline or self.poc.has_work(task.pid) is not None
         except PocError as error:
@@ -145,7 +155,9 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for role in ("online", "offline"):
         group = parser.add_mutually_exclusive_group()
-        group.add_argument(f"--{role}", metavar="COMMAND", help=f"command of the {role} task; {{seconds}} becomes its run time")
+        group.add_argument(f"--{role}", metavar="COMMAND",
+                           help=f"command of the {role} task; {{seconds}} becomes its run time" +
+                                ("; {samples} a file for arrival_s,done_s of its requests" if role == "online" else ""))
         group.add_argument(f"--{role}-pid", metavar="PID", type=int, help=f"attach to a running {role} task")
         parser.add_argument(f"--{role}-log", metavar="FILE", help=f"write the output of the {role} task to FILE")
     parser.add_argument("--seconds", type=float, default=10, help="seconds with preemption (default 10)")

@@ -119,6 +119,19 @@ class Poc(unittest.TestCase):
         self.assertEqual(page.count("<svg"), page.count("</svg>"))
         self.assertIn("offline suspended", page)
 
+    def test_the_report_shows_the_requests_of_the_examples(self):
+        report = os.path.join(self.place, "report.json")
+        self.env["OUT"] = self.place
+        done = subprocess.run([os.path.join(SCRIPTS, "run_poc_test.sh"), "--vgpu", "1"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env=self.env, cwd=self.place, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        with open(report) as file:
+            times = json.load(file)["online_ms"]
+        self.assertEqual(times["of"], "requests")
+        self.assertGreater(times["baseline"]["count"], 0)
+        self.assertGreater(times["preempt"]["count"], 0)
+        self.assertIn("online requests, with preemption", done.stdout)
+
     def test_stream_priorities_reach_the_queues(self):
         """By HIP's own log: a queue of each priority."""
         log = os.path.join(self.place, "amd.log")
