@@ -5,27 +5,35 @@
 # make install PREFIX=/opt/gpreempt     programs, libraries and manual pages there (/usr/local)
 #              SYSCONFDIR=/etc          gpreemptd.conf in its gpreempt/ (/etc below /usr, otherwise PREFIX/etc)
 #              DESTDIR=/tmp/package     installs into this tree, for packages
-# make uninstall, with the same three, removes it; an edited gpreemptd.conf stays.
+#              LIBDIR=lib64             libgpreempt there, below PREFIX (below /usr as the system has it, otherwise lib)
+# make uninstall, with the same four, removes it; an edited gpreemptd.conf stays.
 PREFIX ?= /usr/local
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
+LIBDIR ?= $(if $(filter /usr,$(PREFIX)),$(shell scripts/libdir),lib)
 export DESTDIR
 
-.PHONY: all examples demo tour roadmap test bench soak kernel-test service-test rocm-test install uninstall coverage format clean
+.PHONY: all examples demo tour roadmap test bench soak kernel-test service-test rocm-test deb rpm package-test install uninstall coverage format clean
 
-all: build/build.ninja
+all: build/build.ninja build/kernels-tried
 	@scripts/build build
 
 build/build.ninja:
 	@scripts/deps build
+	@scripts/configure build --prefix=$(PREFIX) --sysconfdir=$(SYSCONFDIR) --libdir=$(LIBDIR) -Dtests=false
+
+# Compiler for the kernels of gpreempt selftest, which works without them.
+build/kernels-tried: | build/build.ninja
 	@scripts/deps --try kernels
-	@scripts/configure build --prefix=$(PREFIX) --sysconfdir=$(SYSCONFDIR) -Dtests=false
+	@scripts/configure build
+	@touch $@
 
 tour: all
 	@scripts/tour
 
-# The examples are HIP programs: they need the packages of the tests, which an earlier `make` may not have found.
+# The examples are HIP programs: they need packages of ROCm, which an earlier `make` may not have found. `make demo` installs nothing
+# else; GP_YES=1 answers the question before that.
 examples:
-	@scripts/deps build test
+	@scripts/deps build demo
 	@$(MAKE) -s build/build.ninja
 	@scripts/configure build
 	@scripts/build build
@@ -67,6 +75,21 @@ rocm-test:
 	@$(MAKE) --no-print-directory all
 	@scripts/rocm-test $(ROCM)
 
+# Debian packages, in build/deb; an RPM from packaging/gpreempt.spec, in build/rpm.
+deb:
+	@scripts/deps build deb
+	@scripts/deb build/deb
+
+rpm:
+	@scripts/deps build rpm
+	@scripts/rpm build/rpm
+
+# Builds the packages in a clean Debian 12, and installs, upgrades, removes and purges them there. Needs root; the chroot stays in
+# /var/cache/gpreempt (GP_PACKAGE_CACHE).
+package-test:
+	@scripts/deps package
+	@scripts/package-test
+
 roadmap: examples
 	@scripts/roadmap
 
@@ -75,10 +98,10 @@ coverage:
 	@scripts/coverage
 
 install: all
-	@scripts/install build $(PREFIX) $(SYSCONFDIR)
+	@scripts/install build $(PREFIX) $(SYSCONFDIR) $(LIBDIR)
 
 uninstall:
-	@scripts/install --uninstall build $(PREFIX) $(SYSCONFDIR)
+	@scripts/install --uninstall build $(PREFIX) $(SYSCONFDIR) $(LIBDIR)
 
 format:
 	@scripts/files c h | xargs clang-format -i

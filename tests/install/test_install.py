@@ -132,12 +132,14 @@ class Installed(Tree):
 
 
 class Makefile(unittest.TestCase):
-    def test_where_the_configuration_goes(self):
-        """Below /usr it is /etc, as documented; otherwise it stays in the prefix."""
-        for prefix, expected in (("/usr", "/etc"), ("/usr/local", "/etc"), ("/opt/x", "/opt/x/etc")):
+    def test_where_configuration_and_libraries_go(self):
+        """Below /usr as the system has it, in /etc and its library directory; otherwise they stay in the prefix."""
+        triplet = subprocess.run(["gcc", "-print-multiarch"], stdout=subprocess.PIPE, text=True, timeout=LIMIT).stdout.strip()
+        system = f"lib/{triplet}" if triplet else "lib"
+        for prefix, *expected in (("/usr", "/etc", system), ("/usr/local", "/etc", "lib"), ("/opt/x", "/opt/x/etc", "lib")):
             said = subprocess.check_output(["make", "-n", "-s", "-C", SOURCE, "uninstall", f"PREFIX={prefix}"],
                                            text=True, timeout=LIMIT)
-            self.assertEqual(said.split()[-2:], [prefix, expected])
+            self.assertEqual(said.split()[-3:], [prefix, *expected])
 
 
 if __name__ == "__main__":
