@@ -75,77 +75,6 @@ static int set(void *ctx, int id, const char *value)
 	}
 }
 
-struct gp_doc *gp_cli_keeper_event(const struct gp_cli_keeper *keeper, const char *event,
-				   const char *key, int number)
-{
-	struct gp_doc *doc = gp_doc_new_answer();
-
-	gp_doc_fact(doc, "event", NULL, gp_v_text(event));
-	gp_doc_fact(doc, "pid", NULL, gp_v_if(keeper->pid, gp_v_count(keeper->pid)));
-	gp_doc_fact(doc, "group", NULL, gp_v_text(keeper->group));
-	if (key)
-		gp_doc_fact(doc, key, NULL, gp_v_json(json_integer(number)));
-	gp_doc_fact(doc, "held_ms", NULL,
-		    gp_v_count((gp_monotonic_ns() - keeper->started_ns) / GP_NS_PER_MS));
-	return doc;
-}
-
-void gp_cli_keeper_print(const struct gp_cli_keeper *keeper, struct gp_doc *doc)
-{
-	(void)gp_show_print(doc, stdout, keeper->json ? GP_SHOW_JSON_LINE : GP_SHOW_TEXT);
-	gp_doc_free(doc);
-	fflush(stdout);
-}
-
-void gp_cli_keeper_say(const struct gp_cli_keeper *keeper, const char *event, const char *key,
-		       int number)
-{
-	gp_cli_keeper_print(keeper, gp_cli_keeper_event(keeper, event, key, number));
-}
-
-double gp_cli_keeper_held_s(const struct gp_cli_keeper *keeper)
-{
-	return (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9;
-}
-
-int gp_cli_keeper_failed(struct gp_cli_keeper *keeper)
-{
-	gp_fail(&keeper->sink.diag, -1, "%s", gpreempt_error(keeper->context));
-	return GP_EXIT_FAILED;
-}
-
-static void say_details(struct gp_cli_keeper *keeper)
-{
-	struct gpreempt_target_info info = {.size = sizeof(info)};
-	struct gpreempt_latency latency = {.size = sizeof(latency)};
-
-	if (gpreempt_target_info(keeper->target, &info) < 0 ||
-	    gpreempt_target_latency(keeper->target, &latency) < 0)
-		return;
-	gp_diag(&keeper->sink.diag, GP_NOTE, "mechanism %s: %s",
-		gpreempt_mechanism_name(info.mechanism) ? gpreempt_mechanism_name(info.mechanism)
-							: "?",
-		info.why);
-	gp_diag(&keeper->sink.diag, GP_NOTE,
-		"suspending took %.1f us (%.1f us before the driver call, %.1f us in the driver); "
-		"skew between processes: %.1f us",
-		(double)latency.total_ns / 1e3, (double)latency.issue_ns / 1e3,
-		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
-}
-
-/* Asked for where there is nothing to choose. */
-static void note_copies(struct gp_cli_keeper *keeper)
-{
-	struct gpreempt_target_info info = {.size = sizeof(info)};
-
-	if (gpreempt_target_info(keeper->target, &info) >= 0 && info.process_count &&
-	    info.mechanism != GPREEMPT_NV_SUSPEND)
-		gp_diag(&keeper->sink.diag, GP_NOTE,
-			"--copy-engines has no effect with %s, which always suspends copy queues "
-			"together with compute queues",
-			gpreempt_mechanism_name(info.mechanism));
-}
-
 int gp_cli_keeper_take(struct gp_cli_keeper *keeper)
 {
 	struct gpreempt_suspend_options options = {
@@ -168,7 +97,7 @@ int gp_cli_keeper_take(struct gp_cli_keeper *keeper)
 		return count;
 	keeper->started_ns = gp_monotonic_ns();
 	if (keeper->copies)
-		note_copies(keeper);
+		gp_cli_keeper_note_copies(keeper);
 	doc = gp_cli_keeper_event(keeper, "suspended", "queues", count);
 	if (!keeper->empty)
 		gp_doc_line(doc,
@@ -181,23 +110,8 @@ int gp_cli_keeper_take(struct gp_cli_keeper *keeper)
 			    keeper->name, count);
 	gp_cli_keeper_print(keeper, doc);
 	if (keeper->verbose)
-		say_details(keeper);
+		gp_cli_keeper_details(keeper);
 	return 0;
-}
-
-/* Suspensions nest by owner: one that ends starts nothing while another holds. */
-static bool say_others(struct gp_cli_keeper *keeper)
-{
-	struct gpreempt_target_info info = {.size = sizeof(info)};
-	struct gp_doc *doc;
-
-	if (gpreempt_target_info(keeper->target, &info) < 0 || !info.suspended)
-		return false;
-	doc = gp_cli_keeper_event(keeper, "let_go", "owner_pid", info.owner_pid);
-	gp_doc_line(doc, "%s: released after %.1f s; still suspended by process %d", keeper->name,
-		    gp_cli_keeper_held_s(keeper), info.owner_pid);
-	gp_cli_keeper_print(keeper, doc);
-	return true;
 }
 
 /* A group is open whether or not anybody is in it; a name that was mistyped is empty for ever. */
@@ -243,7 +157,7 @@ static int let_go(struct gp_cli_keeper *keeper)
 
 	if (count < 0)
 		return gp_cli_keeper_failed(keeper);
-	if (say_others(keeper))
+	if (gp_cli_keeper_say_others(keeper))
 		return GP_EXIT_OK;
 	doc = gp_cli_keeper_event(keeper, "resumed", "queues", count);
 	gp_doc_line(doc,

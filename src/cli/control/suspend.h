@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper of a suspension, which is what `gpreempt suspend` is until it lets go: suspend.c, and
- * suspend_swap.c for --swap.
+ * The keeper of a suspension, which is what `gpreempt suspend` is until it lets go: suspend.c,
+ * suspend_say.c for what it prints, and suspend_swap.c for --swap.
  */
 #ifndef GP_CLI_CONTROL_SUSPEND_H
 #define GP_CLI_CONTROL_SUSPEND_H
@@ -32,6 +32,8 @@ struct gp_cli_keeper {
 	int signals;
 };
 
+/* ---- suspend_say.c ---- */
+
 /* Something that happened: an object in JSON; callers add the line for people. */
 struct gp_doc *gp_cli_keeper_event(const struct gp_cli_keeper *keeper, const char *event,
 				   const char *key, int number);
@@ -42,6 +44,15 @@ void gp_cli_keeper_say(const struct gp_cli_keeper *keeper, const char *event, co
 double gp_cli_keeper_held_s(const struct gp_cli_keeper *keeper);
 /* Reports the library's error. Returns the exit status. */
 int gp_cli_keeper_failed(struct gp_cli_keeper *keeper);
+/* For --verbose: mechanism and times. */
+void gp_cli_keeper_details(struct gp_cli_keeper *keeper);
+/* After --copy-engines, where the mechanism leaves no choice. */
+void gp_cli_keeper_note_copies(struct gp_cli_keeper *keeper);
+/* Suspensions nest by owner: whether another one still holds the target, and says so. */
+bool gp_cli_keeper_say_others(struct gp_cli_keeper *keeper);
+
+/* ---- suspend.c ---- */
+
 int gp_cli_keeper_open(struct gp_cli_keeper *keeper);
 int gp_cli_keeper_take(struct gp_cli_keeper *keeper);
 
