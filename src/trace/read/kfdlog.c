@@ -247,6 +247,8 @@ int gp_trace_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_even
 
 	memset(stats, 0, sizeof(*stats));
 	ret = gp_lines_read(fd, name, diag, take_line, &reader, &stats->lines);
+	if (!ret && !stats->lines.lines)
+		return gp_fail(diag, -EINVAL, "%s is empty", name);
 	if (!ret && !stats->recognised)
 		ret = gp_fail(diag, -EINVAL,
 			      "%s: no KFD message found in lines 1 to %llu. Load a driver with "
