@@ -14,6 +14,7 @@
  * read.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
@@ -55,9 +56,19 @@ static void set_stopped(struct gp_daemon_client *client, enum gp_stopped stopped
 	if (client->away.stopped == stopped)
 		return;
 	client->away.stopped = stopped;
+	if (!stopped)
+		gp_daemon_keep_continued(client);
 	gp_daemon_absent_changed(client);
 	if (!stopped)
 		gp_daemon_share_continue(client);
+}
+
+/* A process that the holder controls from outside has no other debugger; when it is stopped by a
+ * signal it waits for the holder, as the kernel sees it. */
+static bool is_traced_by_us(const struct gp_daemon_client *client)
+{
+	return (client->keep.outside && client->keep.target) ||
+	       (client->attached && client->target);
 }
 
 /* True: the look must be repeated soon. */
@@ -69,8 +80,13 @@ static bool look(struct gp_daemon_client *client)
 	if (client->pidfd < 0 || gp_stopped_read(&client->daemon->root, &client->daemon->freezers,
 						 client->who.pid, &now))
 		return false; /* its end is seen elsewhere */
+	bool ours = is_traced_by_us(client);
+	if (now.by == GP_STOPPED_TRACED && ours)
+		now.by = GP_STOPPED_SIGNAL;
 	watch_group(client, now.events);
-	bool agree = gp_stopped_agree(&away->look, &now), doubt = now.by && !agree;
+	/* The holder wakes threads of a stopped process when it takes hold of them. */
+	bool agree = gp_stopped_agree(&away->look, &now) || (ours && now.by && away->stopped);
+	bool doubt = now.by && !agree;
 	away->look = now;
 	set_stopped(client, agree ? now.by : GP_STOPPED_NOT);
 	return doubt;
@@ -85,7 +101,7 @@ bool gp_daemon_absent_excuses(struct gp_daemon_client *client)
 
 bool gp_daemon_absent_is(const struct gp_daemon_client *client)
 {
-	return client->away.stopped || client->away.hand;
+	return client->away.stopped || client->away.hand || gp_daemon_hold_of(client);
 }
 
 /* ---- what follows for the job ---- */
@@ -121,16 +137,18 @@ static const struct gp_daemon_client *away_client(const struct gp_daemon_job *jo
 
 static void set_away(struct gp_daemon_job *job, const struct gp_daemon_client *client, u64 now)
 {
+	const struct gp_daemon_hold *hold = client ? gp_daemon_hold_of(client) : NULL;
 	enum gp_proto_away by = !client                ? GP_AWAY_NOT
+				: hold                 ? GP_AWAY_OWNER
 				: client->away.stopped ? (enum gp_proto_away)client->away.stopped
 						       : GP_AWAY_HAND;
 
-	if (job->away.by == GP_AWAY_HAND && by != GP_AWAY_HAND)
-		job->away.hand_ns += now - GP_MIN(job->away.since, now);
+	snprintf(job->away.owner, sizeof(job->away.owner), "%s", hold ? hold->owner : "");
 	if (job->away.by != by)
 		job->away.since = by ? now : GP_DAEMON_NEVER;
 	job->away.by = by;
 	job->away.pid = by == GP_AWAY_HAND && client->away.hand > 0 ? (u32)client->away.hand : 0;
+	gp_daemon_keep_account(job);
 }
 
 bool gp_daemon_absent_step(struct gp_daemon *daemon)
@@ -158,6 +176,7 @@ bool gp_daemon_absent_step(struct gp_daemon *daemon)
 			set_away(due, client, now);
 		else
 			due->away.returning = was;
+		gp_daemon_keep_job(due);
 		if (was == (client != NULL))
 			continue;
 		gp_sched_job_absent(daemon->sched, now, due->handle, client != NULL);
@@ -220,7 +239,7 @@ static bool has_claim(const struct gp_daemon_client *client)
 {
 	/* Where work is not visible every job may have some. */
 	return client->busy || client->job->wanted_held || client->away.counted ||
-	       (client->daemon->strict && client->queue_count);
+	       ((client->daemon->strict || client->job->follow) && client->queue_count);
 }
 
 static bool is_waited_for(const struct gp_daemon *daemon, const struct gp_daemon_client *client)
@@ -274,7 +293,7 @@ void gp_daemon_absent_asked(struct gp_daemon *daemon)
 void gp_daemon_absent_adapt(struct gp_daemon *daemon)
 {
 	if (!gp_timer_armed(&daemon->absent_timer) &&
-	    (daemon->busy_count || daemon->away_count || daemon->strict))
+	    (daemon->busy_count || daemon->away_count || daemon->strict || daemon->follow))
 		look_by(daemon, GP_MAX(daemon->absent_poll_ns, gp_monotonic_ns() + CONFIRM_NS));
 }
 

@@ -218,6 +218,14 @@ static int pin(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 	return reply(peer, ask, 0, NULL, 0);
 }
 
+static int hold(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+		const struct gp_proto_msg_named_hold *what)
+{
+	if (!privileged(peer))
+		return gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_OWNER_ONLY);
+	return gp_daemon_hold_ask(peer, ask, what);
+}
+
 static int reload(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
 	int error;
@@ -243,6 +251,8 @@ static size_t body_size(u16 type)
 		return sizeof(struct gp_proto_msg_set);
 	case GP_MSG_DAEMON_PIN:
 		return sizeof(struct gp_proto_msg_pin);
+	case GP_MSG_DAEMON_HOLD:
+		return sizeof(struct gp_proto_msg_named_hold);
 	default:
 		return 0;
 	}
@@ -256,13 +266,14 @@ int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_m
 		struct gp_proto_msg_daemon_ask ask;
 		struct gp_proto_msg_set set;
 		struct gp_proto_msg_pin pin;
+		struct gp_proto_msg_named_hold hold;
 	} body;
 
 	if (ask.type == GP_MSG_HELLO)
 		return hello(peer, message);
 	if (!peer->greeted)
 		return -EPROTO;
-	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_ACCOUNTS)
+	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_HOLD)
 		return gp_wire_refuse(peer->watch.fd, &ask, -EOPNOTSUPP, GP_SAY_UNKNOWN_REQUEST);
 	if (!gp_wire_fits(message, body_size(ask.type), 0, 0))
 		return -EPROTO;
@@ -289,6 +300,8 @@ int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_m
 		return set(peer, &ask, &body.set);
 	case GP_MSG_DAEMON_PIN:
 		return pin(peer, &ask, &body.pin);
+	case GP_MSG_DAEMON_HOLD:
+		return hold(peer, &ask, &body.hold);
 	default:
 		return reload(peer, &ask);
 	}

@@ -20,6 +20,9 @@ void gp_daemon_report_work(struct gp_daemon *daemon, const struct gp_daemon_clie
 			   const struct gp_daemon_client_queue *queue, u64 at_ns);
 void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			  enum gp_proto_decision_kind kind);
+/* The processes of a job that is away are suspended, cannot be (error), or are let go. */
+void gp_daemon_report_kept(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			   enum gp_proto_kept state, int error, u64 waited_ns);
 void gp_daemon_report_stand(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_kind kind,
 			    const struct gp_daemon_worth *worth);
 void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemon_status *out);

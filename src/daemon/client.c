@@ -35,6 +35,7 @@ void gp_daemon_client_free(struct gp_daemon_client *client)
 
 	/* First out of reach of operations, then out of the core. */
 	gp_daemon_act_close(client);
+	gp_daemon_keep_close(client);
 	gp_daemon_host_leave(daemon, client);
 	gp_loop_unwatch(&daemon->loop, &client->watch);
 	gp_timer_set(&daemon->loop, &client->timer, UINT64_MAX);

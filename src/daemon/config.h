@@ -64,9 +64,10 @@ struct gp_daemon_config_rule {
 	u32 priority, weight;
 	u64 deadline_ns, budget_ns, period_ns, max_suspend_ns;
 	char group[GP_CONFIG_TEXT];
-	bool left_alone; /* policy = off */
-	bool attach;     /* control it although it was not started with `gpreempt run` */
-	u32 strict;      /* enum gp_daemon_strict */
+	bool left_alone;  /* policy = off */
+	bool attach;      /* control it although it was not started with `gpreempt run` */
+	u32 strict;       /* enum gp_daemon_strict */
+	bool follow_stop; /* suspend the GPU work of processes that the host has stopped */
 };
 
 /* Bits of gp_daemon_config_rule.given. */
@@ -86,6 +87,7 @@ enum gp_daemon_rule_key {
 	GP_RULE_POLICY = 1u << 12,
 	GP_RULE_ATTACH = 1u << 13,
 	GP_RULE_STRICT = 1u << 14,
+	GP_RULE_FOLLOW_STOP = 1u << 15,
 	GP_RULE_PATTERNS = 0xf,
 };
 

@@ -104,6 +104,7 @@ const struct gp_daemon_key gp_daemon_rule_keys[] = {
 	RULE("policy", OFF, left_alone, 0, 0, NULL),
 	RULE("attach", YES_NO, attach, 0, 0, NULL),
 	RULE("strict", WORD, strict, 0, 0, stricts),
+	RULE("follow_stop", YES_NO, follow_stop, 0, 0, NULL),
 	END,
 };
 

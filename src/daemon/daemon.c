@@ -43,6 +43,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	gp_timer_init(&daemon->library_timer, NULL);
 	gp_daemon_activity_init(daemon);
 	gp_daemon_share_init(daemon);
+	gp_daemon_keep_start(daemon);
 	gp_daemon_service_init(daemon);
 	gp_daemon_tidy_init(daemon);
 	error = gp_loop_init(&daemon->loop);
@@ -113,7 +114,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	daemon->config = config;
 	if (mode == GP_MODE_ACT && config.mode != GP_MODE_ACT) {
 		gp_daemon_act_stop(daemon);
-		gp_daemon_host_settle(daemon);
+		gp_daemon_hold_recheck(daemon);
 	}
 	/* Another mode does not make the host faster: pauses stay as long as they were. */
 	if (!config.stand_down)

@@ -7,6 +7,7 @@
  *   agents.c   finds agents, talks to them            host.c     jobs and the core
  *   attach.c   processes without an agent             act.c      operations through the library
  *   absent.c   processes that are stopped             library.c  the connection to the holder
+ *   keep.c     their GPU work, suspended as well      holds.c    holds by name (Slurm)
  *   share.c    shares through the library             report.c   record, statistics, views
  *   worth.c    whether acting is worth it             account.c  totals of jobs, current and ended
  *   strict.c   suspensions on GPUs that do not show work
@@ -27,6 +28,7 @@
 #include "base/loop.h"
 #include "daemon/activity.h"
 #include "daemon/config.h"
+#include "daemon/keep.h"
 #include "daemon/latency.h"
 #include "daemon/record.h"
 #include "daemon/spread.h"
@@ -117,10 +119,10 @@ struct gp_daemon_client_away {
 
 struct gp_daemon_job_away {
 	enum gp_proto_away by;
-	u32 pid;   /* GP_AWAY_HAND: of the process, 0: not known */
-	u64 since; /* GP_DAEMON_NEVER: is not away */
-	u64 hand_ns;
-	bool due, returning; /* due: to be decided again */
+	u32 pid;                   /* GP_AWAY_HAND: of the process, 0: not known */
+	u64 since;                 /* GP_DAEMON_NEVER: is not away */
+	char owner[GP_PROTO_NAME]; /* GP_AWAY_OWNER: its name */
+	bool due, returning;       /* due: to be decided again */
 };
 
 /* A process: known through its agent, or attached by rule. */
@@ -168,6 +170,7 @@ struct gp_daemon_client {
 	bool broken;                    /* the holder does not preempt on a GPU of it */
 	struct gp_daemon_client_share share;
 	struct gp_daemon_client_away away;
+	struct gp_daemon_client_keep keep;
 	struct gp_daemon_client_activity on_gpu;
 	u64 next_open_ns; /* when to try again to get a target */
 };
@@ -187,7 +190,11 @@ struct gp_daemon_job {
 	enum gp_sched_pin pin; /* as the core has it */
 
 	bool wanted_held; /* the last action was SUSPEND */
+	bool follow;      /* its GPU work follows the host's stop */
 	struct gp_daemon_job_away away;
+	struct gp_daemon_job_off off;
+	enum gp_proto_kept kept_said; /* as the record says, since kept_ns */
+	u64 kept_ns;
 	struct gp_daemon_job_worth worth;
 	struct gp_daemon_job_activity on_gpu;
 	u64 suspend_reason, suspended_at;
@@ -285,6 +292,7 @@ struct gp_daemon {
 	u64 last_job_id;
 	u32 job_count, attached_count, busy_count; /* clients, the last two */
 	bool strict;   /* a job was strict: strict.c has something to look at */
+	bool follow;   /* a job followed its stop: all its processes are looked at */
 	bool in_turns; /* batch jobs run one at a time */
 	struct gp_daemon_reader reader;
 
@@ -295,6 +303,9 @@ struct gp_daemon {
 	u64 absent_poll_ns;          /* when every process with a claim is looked at again */
 	u32 away_count;              /* clients */
 	bool away_due;               /* a job is to be decided again */
+	struct gp_timer keep_timer;
+	struct gp_list holds; /* by name */
+	u32 hold_count, unanswered;
 
 	struct gpreempt *library;
 	struct gp_watch library_watch;

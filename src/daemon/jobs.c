@@ -34,6 +34,21 @@ static void forget_ended_hold(struct gp_daemon *daemon, struct gp_daemon_job *jo
 	job->asked_pin = GP_SCHED_PIN_NONE;
 }
 
+/* By default a job of Slurm follows: what Slurm suspends must not use the GPU. */
+static void set_follow(struct gp_daemon *daemon, struct gp_daemon_job *job,
+		       const struct gp_daemon_config_rule *rule)
+{
+	const struct gp_daemon_client *client = first_client(job);
+	bool of_slurm = client->who.slurm_job || gp_daemon_slurm_job(client->group);
+	bool follow = rule && (rule->given & GP_RULE_FOLLOW_STOP) ? rule->follow_stop
+								  : of_slurm && !job->left_alone;
+
+	daemon->follow |= follow;
+	if (job->follow != follow)
+		gp_daemon_absent_due(job, daemon);
+	job->follow = follow;
+}
+
 int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	const struct gp_daemon_client *client = first_client(job);
@@ -56,6 +71,7 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	job->left_alone = rule && rule->left_alone;
 	job->strict = rule ? rule->strict : GP_STRICT_NO;
 	daemon->strict |= job->strict != GP_STRICT_NO;
+	set_follow(daemon, job, rule);
 	spec.in_turns = spec.priority < GP_SCHED_PRIORITY_NORMAL && job->strict == GP_STRICT_NO;
 	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
 	if (!error)
@@ -94,7 +110,7 @@ static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *clie
 		return -ENOMEM;
 	job->id = ++daemon->last_job_id;
 	job->started_ns = gp_monotonic_ns();
-	job->away.since = GP_DAEMON_NEVER;
+	job->away.since = job->off.since_ns = GP_DAEMON_NEVER;
 	job->worth.device = GP_SCHED_NONE;
 	job->uid = client->who.uid;
 	snprintf(job->name, sizeof(job->name), "%s",
@@ -139,6 +155,9 @@ static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 
 int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *client)
 {
+	/* The ranks of a job of Slurm belong together. */
+	if (!*client->group && client->who.slurm_job)
+		snprintf(client->group, sizeof(client->group), "slurm-%u", client->who.slurm_job);
 	struct gp_daemon_job *job = find_group(daemon, client);
 	bool is_new = !job;
 	int error = is_new ? new_job(daemon, client, &job) : 0;
@@ -162,7 +181,7 @@ int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *clien
 	if (is_new)
 		gp_daemon_report_job(daemon, job, GP_DECISION_CAME);
 	gp_daemon_absent_join(client);
-	gp_daemon_absent_due(job, daemon);
+	gp_daemon_absent_changed(client);
 	return 0;
 }
 
@@ -207,8 +226,8 @@ int gp_daemon_host_queue_add(struct gp_daemon *daemon, struct gp_daemon_client *
 	added->work = GP_SCHED_DRAINED;
 	int error = gp_sched_queue_add(daemon->sched, gp_monotonic_ns(), client->process, device,
 				       stream, &added->handle);
-	if (!error)
-		client->queue_count++;
+	if (!error && !client->queue_count++)
+		gp_daemon_absent_due(client->job, daemon);
 	gp_daemon_host_settle(daemon);
 	/* A queue that comes later has the driver's slice until the share is sent again. */
 	if (!error && client->queue_count > 1 && gp_gpu_has(queue->gpu_id, GP_GPU_SLICES))

@@ -62,6 +62,8 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 {
 	struct gp_daemon_client *client = client_of(daemon, event->target);
 
+	if (gp_daemon_keep_event(daemon, event))
+		return;
 	/* With the holder end the suspensions of others. */
 	if (client && event->result == -ECONNRESET)
 		gp_daemon_absent_hand(client, 0);
@@ -152,6 +154,7 @@ static void open_library(struct gp_daemon *daemon)
 	daemon->problem[0] = 0;
 	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients)
 		gp_daemon_act_open(client);
+	gp_daemon_keep_all(daemon);
 }
 
 void gp_daemon_act_start(struct gp_daemon *daemon)
@@ -169,6 +172,7 @@ void gp_daemon_act_stop(struct gp_daemon *daemon)
 		client->target = NULL;
 		client->opening = 0;
 		client->held = client->broken = false;
+		gp_daemon_keep_forget(client);
 		gp_daemon_absent_hand(client, 0);
 	}
 	/* The next holder, or this one in mode act again, says so if it still is. */

@@ -51,6 +51,7 @@ static void count_resume(struct gp_daemon *daemon, struct gp_daemon_job *job, u6
 	if (!job->suspend_reason)
 		return;
 	job->suspend_reason = 0;
+	job->off.longest_ns = GP_MAX(job->off.longest_ns, held);
 	if (daemon->config.mode == GP_MODE_ACT)
 		daemon->stats.suspended_ns[job->spec.class] += held;
 	else
@@ -149,6 +150,7 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 	if (job && (reason->why == GP_SCHED_WHY_ABSENT || reason->why == GP_SCHED_WHY_PRESENT)) {
 		line.away = job->away.by;
 		line.away_by = job->away.pid;
+		snprintf(line.other_name, sizeof(line.other_name), "%s", job->away.owner);
 		if (reason->why == GP_SCHED_WHY_PRESENT)
 			gp_daemon_absent_noted(job);
 	}
@@ -233,6 +235,29 @@ void gp_daemon_report_stand(struct gp_daemon *daemon, u32 device, enum gp_proto_
 	add_line(daemon, &line);
 }
 
+void gp_daemon_report_kept(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			   enum gp_proto_kept state, int error, u64 waited_ns)
+{
+	struct gp_proto_msg_decision line = {
+		.at_ns = gp_monotonic_ns(),
+		.kind = state == GP_KEPT_NOT ? GP_DECISION_LET_GO : GP_DECISION_KEPT,
+		.waited_ns = waited_ns,
+		.error = error,
+		.away = job->away.by,
+		.job_priority = job->spec.priority,
+		.job_class = job->spec.class,
+	};
+
+	name_job(job, &line.job, &line.job_pid, line.job_name);
+	snprintf(line.other_name, sizeof(line.other_name), "%s", job->away.owner);
+	add_line(daemon, &line);
+}
+
+static bool is_of_gpu(const struct gp_proto_msg_decision *line)
+{
+	return line->kind == GP_DECISION_STAND_DOWN || line->kind == GP_DECISION_ACT_AGAIN;
+}
+
 bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line,
 			       u32 pid)
 {
@@ -242,8 +267,7 @@ bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_m
 	if (id && (line->job == id || line->other == id))
 		return true;
 	/* What happens to a GPU concerns all that use it. */
-	for (size_t i = 0;
-	     client && line->kind >= GP_DECISION_STAND_DOWN && i < client->queue_count; i++) {
+	for (size_t i = 0; client && is_of_gpu(line) && i < client->queue_count; i++) {
 		if (client->queues[i].gpu_id == line->gpu_id)
 			return true;
 	}
@@ -379,10 +403,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.away_by = job->away.pid,
 		.away_since = job->away.since,
 	};
-	/* Held is held, whoever holds it. */
-	out->held_ns += job->away.hand_ns;
-	if (job->away.by == GP_AWAY_HAND)
-		out->held_ns += gp_monotonic_ns() - GP_MIN(job->away.since, gp_monotonic_ns());
+	gp_daemon_keep_view(job, out);
 	gp_daemon_account_latency(job, out);
 	if (job_at(daemon, state.held_for))
 		out->held_for = first_pid(job_at(daemon, state.held_for));

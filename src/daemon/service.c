@@ -29,6 +29,7 @@ static void drop(struct gp_daemon_peer *peer)
 {
 	struct gp_daemon *daemon = peer->daemon;
 
+	gp_daemon_hold_drop(peer);
 	gp_loop_unwatch(&daemon->loop, &peer->watch);
 	gp_list_remove(&peer->link);
 	daemon->peer_count--;

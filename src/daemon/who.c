@@ -9,17 +9,62 @@
 #include <string.h>
 
 #include "base/host/container.h"
+#include "base/parse.h"
 
 #define CGROUP_LIMIT 65536u
 
+/* ".../slurm/uid_1000/job_17/step_0" (v1), ".../slurmstepd.scope/job_17/step_0/..." (v2): in one of
+ * the hierarchies. */
+static u32 slurm_job_of(const char *line, const char *end)
+{
+	static const char of_slurm[] = "/slurm", mark[] = "/job_";
+	const char *at = memmem(line, (size_t)(end - line), of_slurm, sizeof(of_slurm) - 1);
+	u32 job;
+
+	if (!at)
+		return 0;
+	at = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1);
+	if (!at)
+		return 0;
+	at += sizeof(mark) - 1;
+	if (!gp_parse_u32(&at, end, &job) || (at < end && *at != '/'))
+		return 0;
+	return job;
+}
+
+static u32 find_slurm_job(const char *text)
+{
+	u32 job = 0;
+
+	while (!job && *text) {
+		const char *end = text + strcspn(text, "\n");
+
+		job = slurm_job_of(text, end);
+		text = *end ? end + 1 : end;
+	}
+	return job;
+}
+
+u32 gp_daemon_slurm_job(const char *group)
+{
+	const char *at = group + 6;
+	u32 job;
+
+	if (strncmp(group, "slurm-", 6) != 0 || !gp_parse_u32(&at, group + strlen(group), &job) ||
+	    *at)
+		return 0;
+	return job;
+}
+
 /* The path of the last line: "0::/user.slice/..." under v2, a controller's under v1. */
-static void read_cgroup(const struct gp_root *root, u32 pid, char *out, size_t size)
+static void read_cgroup(const struct gp_root *root, u32 pid, char *out, size_t size, u32 *slurm_job)
 {
 	struct gp_buf text = {0};
 	const char *line, *path;
 
 	out[0] = 0;
 	if (gp_root_read(root, CGROUP_LIMIT, &text, "/proc/%u/cgroup", pid) == 0 && text.len) {
+		*slurm_job = find_slurm_job(text.data);
 		while (text.len && text.data[text.len - 1] == '\n')
 			text.data[--text.len] = 0;
 		line = strrchr(text.data, '\n');
@@ -51,7 +96,7 @@ int gp_daemon_who_read(const struct gp_root *root, u32 pid, struct gp_daemon_who
 		snprintf(out->name, sizeof(out->name), "%s", process.comm);
 	if (gp_root_readlink(root, out->executable, sizeof(out->executable), "/proc/%u/exe", pid))
 		out->executable[0] = 0;
-	read_cgroup(root, pid, out->cgroup, sizeof(out->cgroup));
+	read_cgroup(root, pid, out->cgroup, sizeof(out->cgroup), &out->slurm_job);
 	if (gp_container_of(root, pid, &container) == 0)
 		snprintf(out->container, sizeof(out->container), "%s",
 			 *container.name ? container.name : container.id);

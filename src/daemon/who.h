@@ -18,10 +18,14 @@ struct gp_daemon_who {
 	char name[GP_PROTO_NAME];
 	char cgroup[512];    /* of the v2 hierarchy, or the last of v1; "" when not known */
 	char container[300]; /* name, or id; "" none */
+	u32 slurm_job;       /* by its control groups; 0: none */
 };
 
 /* -ESRCH when there is no such process. */
 int gp_daemon_who_read(const struct gp_root *root, u32 pid, struct gp_daemon_who *out);
+
+/* "slurm-JOBID", the group of a job of Slurm: its number, or 0 for any other name. */
+u32 gp_daemon_slurm_job(const char *group);
 
 /* The first rule that matches, or NULL. */
 const struct gp_daemon_config_rule *gp_daemon_rule_find(const struct gp_daemon_config *config,

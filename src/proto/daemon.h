@@ -20,7 +20,7 @@
 #define GP_DAEMON_NONE    0xffffffffu
 
 enum {
-	GP_DAEMON_JOBS = 112, /* records in one answer */
+	GP_DAEMON_JOBS = 96, /* records in one answer */
 	GP_DAEMON_ACCOUNTS = 48,
 	GP_DAEMON_PIDS = 8, /* processes that an account names */
 	GP_DAEMON_DEVICES = 64,
@@ -47,6 +47,8 @@ enum gp_proto_daemon_msg {
 			     */
 	GP_MSG_DAEMON_ACCOUNTS, /* gp_proto_msg_daemon_ask -> gp_proto_msg_accounts; status is the
 				   number in all */
+	GP_MSG_DAEMON_HOLD, /* gp_proto_msg_named_hold -> gp_proto_msg_named_held; the answer comes
+			       when the processes are suspended, or cannot be */
 
 	GP_MSG_DAEMON_DECISION = 160, /* event: gp_proto_msg_decision */
 };
@@ -90,6 +92,15 @@ enum gp_proto_away {
 	GP_AWAY_TRACED,  /* by a debugger */
 	GP_AWAY_FROZEN,  /* its control group is */
 	GP_AWAY_HAND,    /* suspended by another process than gpreemptd */
+	GP_AWAY_OWNER,   /* held by name: gp_proto_msg_named_hold */
+};
+
+/* Whether gpreemptd keeps a job that is away off the GPU: of its processes, the worst. */
+enum gp_proto_kept {
+	GP_KEPT_NOT,
+	GP_KEPT_HELD,
+	GP_KEPT_ASKED,  /* the call is under way */
+	GP_KEPT_FAILED, /* it is tried again */
 };
 
 enum gp_proto_slice { /* of the slowest of a job's processes */
@@ -119,6 +130,9 @@ struct gp_proto_msg_job {
 	u64 started_ns, ended_ns;            /* ended_ns: GP_DAEMON_NEVER while it exists */
 	u32 away, away_by; /* enum gp_proto_away; pid of the process that suspended it, or 0 */
 	u64 away_since;    /* GP_DAEMON_NEVER: is not away */
+	u32 kept;          /* enum gp_proto_kept */
+	s32 keep_error;    /* failed: -errno */
+	u64 longest_ns;    /* the longest time that it was held, by whatever */
 	u32 latency_of;    /* 1: announced requests; 0: bursts of work */
 	u32 slice_state;   /* enum gp_proto_slice */
 	u64 latency_count, latency_p50_ns, latency_p99_ns; /* from arrival to completion */
@@ -130,6 +144,7 @@ struct gp_proto_msg_job {
 	u64 switched_out, lost_ns; /* times that the hardware took it away from its work, and how
 				    * long it waited then */
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
+	char owner[GP_PROTO_NAME]; /* GP_AWAY_OWNER: the name of the owner */
 };
 
 struct gp_proto_msg_jobs {
@@ -203,6 +218,10 @@ enum gp_proto_decision_kind { /* the first as enum gp_sched_action_kind */
 			       * was measured; and the end of it */
 			      GP_DECISION_STAND_DOWN,
 			      GP_DECISION_ACT_AGAIN,
+			      /* a job that is away is suspended as well (or error says why not),
+			       * and is let go: away, other_name (the owner), waited_ns */
+			      GP_DECISION_KEPT,
+			      GP_DECISION_LET_GO,
 };
 
 /* A line of the record: the observation and the action. As struct gp_sched_reason, with names. */
@@ -285,6 +304,21 @@ struct gp_proto_msg_set {
 struct gp_proto_msg_pin {
 	u32 pid;
 	u32 pin; /* 0 none, 1 run, 2 hold */
+};
+
+/* Keeps the jobs of a group off the GPU for as long as the connection stays, or ends that. A job of
+ * Slurm is in the group "slurm-JOBID" whatever its programs call theirs. Only for root and the
+ * daemon's user. */
+struct gp_proto_msg_named_hold {
+	char owner[GP_PROTO_NAME]; /* shown to users: "slurm" */
+	char group[GP_PROTO_NAME];
+	u32 on; /* 0: ends it, whichever connection asked for it */
+	u32 reserved;
+};
+
+struct gp_proto_msg_named_held {
+	u32 processes; /* that there are now; more that come are held as well */
+	u32 held;      /* of these, suspended */
 };
 
 _Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_jobs) +

@@ -130,6 +130,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may do that"),
 	[GP_SAY_BAD_CONFIG] = N_("the new configuration has errors, so the old one stays in "
 				 "effect; run 'gpreempt config check FILE' to list the errors"),
+	[GP_SAY_HOLD_OBSERVES] = N_("gpreemptd only observes; set mode = act in its configuration"),
 };
 
 const char *gp_proto_mechanism_name(u32 mechanism)

@@ -32,7 +32,7 @@
 #include "proto/message.h"
 
 enum {
-	GP_PROTO_VERSION = 4,
+	GP_PROTO_VERSION = 5,
 	GP_PROTO_MAX = 64 * 1024, /* bytes of one message, header included */
 	GP_PROTO_TEXT = 240,      /* bytes of a text, NUL included */
 	GP_PROTO_NAME = 64,       /* bytes of a group's or program's name, NUL included */

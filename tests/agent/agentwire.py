@@ -19,7 +19,7 @@ AGENT = os.path.join(BUILD, "lib", "libgpreempt_agent.so")
 PROGRAMS = os.path.join(BUILD, "tests", "vgpu", "programs")
 LIMIT = 60  # seconds; ends a hang, measures nothing
 
-VERSION = 4
+VERSION = 5
 HELLO, WATCH, QUEUES, SUSPEND, RESUME, RENEW, SHARE, PRIORITY = 1, 64, 65, 66, 67, 68, 69, 70
 EDGE, CHANGED, REQUEST = 96, 97, 98
 HEADER = struct.Struct("=HHIIi")

@@ -26,9 +26,11 @@ struct gpreempt_target *fake_target(int pid)
 
 bool fake_held(int pid)
 {
-	struct gpreempt_target *target = fake_target(pid);
-
-	return target && target->held;
+	for (int i = 0; i < FAKE_TARGETS; i++) {
+		if (fake.target[i].pid == pid && fake.target[i].held)
+			return true;
+	}
+	return false;
 }
 
 static void put(const struct gpreempt_event *event)
@@ -46,6 +48,20 @@ void fake_tell(enum gpreempt_event_kind kind, int pid, int result)
 	if (kind == GPREEMPT_EVENT_LEASE_LOST)
 		target->held = false;
 	put(&(struct gpreempt_event){.kind = kind, .result = result, .pid = pid, .target = target});
+}
+
+void fake_lose(int pid)
+{
+	for (int i = 0; i < FAKE_TARGETS; i++) {
+		struct gpreempt_target *target = &fake.target[i];
+
+		if (target->pid != pid || !target->held)
+			continue;
+		target->held = false;
+		put(&(struct gpreempt_event){.kind = GPREEMPT_EVENT_LEASE_LOST,
+					     .pid = pid,
+					     .target = target});
+	}
 }
 
 void fake_finish(int result)
@@ -132,7 +148,7 @@ int gpreempt_target_open(struct gpreempt *of, int pid,
 			 struct gpreempt_target **out)
 {
 	(void)of;
-	(void)options;
+	fake.last_mechanism = options ? (int)options->mechanism : GPREEMPT_AUTO;
 	if (fake.target_error)
 		return fake.target_error;
 	for (int i = 0; i < FAKE_TARGETS; i++) {

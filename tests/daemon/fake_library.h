@@ -29,7 +29,8 @@ struct gpreempt_target {
 struct fake_library {
 	bool open, wait; /* wait: calls end only with fake_finish() */
 	int open_error, target_error, suspend_error, renew_error, share_error;
-	int late_error; /* of an opening, known by its event */
+	int last_mechanism; /* of the last opening */
+	int late_error;     /* of an opening, known by its event */
 	struct gpreempt_target target[FAKE_TARGETS];
 	int targets;
 	struct gpreempt_event event[FAKE_EVENTS];
@@ -56,6 +57,9 @@ void fake_reset(void);
 void fake_finish(int result);
 void fake_tell(enum gpreempt_event_kind kind, int pid, int result);
 struct gpreempt_target *fake_target(int pid);
+/* Any of its targets is. */
 bool fake_held(int pid);
+/* Every lease on it ends. */
+void fake_lose(int pid);
 
 #endif

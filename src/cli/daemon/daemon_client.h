@@ -64,6 +64,8 @@ const char *gp_cli_decision_kind_name(u32 kind);
 const char *gp_cli_class_name(u32 job_class);
 /* "stopped", "hand"; NULL of a job that is not away. */
 const char *gp_cli_away_name(u32 away);
+/* "held", "requested", "failed"; NULL of a job that gpreemptd does not keep off the GPU. */
+const char *gp_cli_kept_name(u32 kept);
 /*
  * A trace for ui.perfetto.dev: a group of tracks for each job, with one for what was decided and
  * one for each of its queues. "-" is standard output. With `follow` it goes on until a signal (INT,

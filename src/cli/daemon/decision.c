@@ -120,9 +120,16 @@ static void stand_text(const struct gp_proto_msg_decision *line, char *out, size
 
 const char *gp_cli_away_name(u32 away)
 {
-	static const char *const names[] = {NULL, "stopped", "traced", "frozen", "hand"};
+	static const char *const names[] = {NULL, "stopped", "traced", "frozen", "hand", "owner"};
 
 	return away < GP_ARRAY_SIZE(names) ? names[away] : NULL;
+}
+
+const char *gp_cli_kept_name(u32 kept)
+{
+	static const char *const names[] = {NULL, "held", "requested", "failed"};
+
+	return kept < GP_ARRAY_SIZE(names) ? names[kept] : NULL;
 }
 
 /* What the core calls absent, in the words of its cause. False: it is not about that. */
@@ -144,6 +151,11 @@ static bool away_text(const struct gp_proto_msg_decision *line, const char *job,
 			   "schedule it until it continues"),
 			 job);
 		return true;
+	case GP_AWAY_OWNER:
+		snprintf(out, size,
+			 _("%s is held by %s; gpreemptd does not schedule it until that ends"), job,
+			 line->other_name);
+		return true;
 	case GP_AWAY_HAND:
 		if (line->away_by)
 			snprintf(out, size,
@@ -159,6 +171,27 @@ static bool away_text(const struct gp_proto_msg_decision *line, const char *job,
 	default:
 		return false;
 	}
+}
+
+/* GPU work that follows the host's stop, or a hold by name. */
+static void kept_text(const struct gp_proto_msg_decision *line, const char *job, char *out,
+		      size_t size)
+{
+	struct gp_units_text waited = gp_duration_text(line->waited_ns);
+
+	if (line->kind == GP_DECISION_LET_GO)
+		snprintf(out, size, _("%s: its GPU work resumes after %s"), job, waited.text);
+	else if (line->error)
+		snprintf(out, size, _("%s: its GPU work cannot be suspended: %s"), job,
+			 strerror(-line->error));
+	else if (line->away == GP_AWAY_OWNER)
+		snprintf(out, size, _("%s: its GPU work is suspended for %s (after %s)"), job,
+			 line->other_name, waited.text);
+	else
+		snprintf(out, size,
+			 _("%s: its GPU work is suspended as well, because the process is stopped "
+			   "(after %s)"),
+			 job, waited.text);
 }
 
 void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size)
@@ -179,6 +212,10 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 	case GP_DECISION_STAND_DOWN:
 	case GP_DECISION_ACT_AGAIN:
 		stand_text(line, out, size);
+		break;
+	case GP_DECISION_KEPT:
+	case GP_DECISION_LET_GO:
+		kept_text(line, job, out, size);
 		break;
 	case GP_DECISION_WENT:
 		snprintf(out, size, _("job ended: %s"), job);
@@ -207,9 +244,9 @@ static void decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, 
 
 const char *gp_cli_decision_kind_name(u32 kind)
 {
-	static const char *const names[] = {"suspend", "resume",     "share",    "renew",
-					    "timer",   "note",       "done",     "came",
-					    "went",    "stand_down", "act_again"};
+	static const char *const names[] = {"suspend",   "resume", "share", "renew", "timer",
+					    "note",      "done",   "came",  "went",  "stand_down",
+					    "act_again", "kept",   "let_go"};
 
 	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
 }

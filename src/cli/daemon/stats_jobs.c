@@ -118,6 +118,7 @@ static void add_columns(struct gp_doc *doc, bool observed)
 		{"lost_ns", NULL, true},
 		{"held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), true},
 		{"suspends", "SUSPENDS", true},
+		{"longest_hold_ns", NULL, true},
 		{"waited_ns", "WAITED", true},
 		{"latency_p50_ns", N_("LATENCY P50"), true},
 		{"latency_p99_ns", N_("LATENCY P99"), true},
@@ -156,6 +157,7 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 	gp_doc_cell(doc, gp_v_if(job->activity, gp_v_ns(job->lost_ns)));
 	gp_doc_cell(doc, gp_v_ns(job->held_ns));
 	gp_doc_cell(doc, gp_v_count(job->suspends));
+	gp_doc_cell(doc, gp_v_ns(job->longest_ns));
 	gp_doc_cell(doc, gp_v_ns(job->waited_ns));
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p50_ns)));
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p99_ns)));
@@ -173,7 +175,7 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 static void add_total(struct gp_doc *doc, const struct list *list, bool observed)
 {
 	bool sees = !list->count;
-	u64 ran = 0, held = 0, suspends = 0;
+	u64 ran = 0, held = 0, suspends = 0, longest = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		sees |= gp_cli_top_sees_work(list->items[i].job.gpu_id) ||
@@ -181,11 +183,13 @@ static void add_total(struct gp_doc *doc, const struct list *list, bool observed
 		ran += gp_cli_top_ran_ns(&list->items[i].job);
 		held += list->items[i].job.held_ns;
 		suspends += list->items[i].job.suspends;
+		longest = GP_MAX(longest, list->items[i].job.longest_ns);
 	}
 	gp_doc_fact(doc, "count", NULL, gp_v_count(list->count));
 	gp_doc_fact(doc, "ran_ns", NULL, gp_v_ns(ran));
 	gp_doc_fact(doc, "held_ns", NULL, gp_v_ns(held));
 	gp_doc_fact(doc, "suspends", NULL, gp_v_count(suspends));
+	gp_doc_fact(doc, "longest_hold_ns", NULL, gp_v_ns(longest));
 	gp_doc_line(doc,
 		    observed ? _("jobs: %zu; ran %s; with mode = act they would have been held %s "
 				 "(suspensions: %llu)")

@@ -81,6 +81,29 @@ static int read_all(struct story *story)
 
 /* ---- the document ---- */
 
+/* What becomes of work that the GPU already has. */
+static void add_kept(struct gp_doc *doc, const struct story *story)
+{
+	const struct gp_proto_msg_job *job = &story->job;
+
+	switch (job->kept) {
+	case GP_KEPT_HELD:
+		gp_doc_line(doc, "Its GPU work is suspended until then.");
+		break;
+	case GP_KEPT_ASKED:
+		gp_doc_line(doc, "Its GPU work is being suspended.");
+		break;
+	case GP_KEPT_FAILED:
+		gp_doc_line(doc, "Its GPU work cannot be suspended: %s. gpreemptd tries again.",
+			    strerror(-job->keep_error));
+		break;
+	default:
+		if (job->away != GP_AWAY_HAND && job->busy_queues && story->status.mode)
+			gp_doc_line(doc, "Work that the GPU already has goes on. To suspend it as "
+					 "well, set follow_stop = yes in a [rule] section.");
+	}
+}
+
 static void add_away(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
@@ -88,6 +111,12 @@ static void add_away(struct gp_doc *doc, const struct story *story)
 						     GP_MIN(job->away_since, story->status.now_ns));
 
 	switch (job->away) {
+	case GP_AWAY_OWNER:
+		gp_doc_line(doc,
+			    "It has been held by %s for %s. gpreemptd does not schedule it until "
+			    "that ends.",
+			    job->owner, away.text);
+		break;
 	case GP_AWAY_HAND:
 		gp_doc_line(doc,
 			    "It has been suspended by hand for %s. gpreemptd does not schedule it "
@@ -112,6 +141,7 @@ static void add_away(struct gp_doc *doc, const struct story *story)
 			    "it until it continues.",
 			    away.text);
 	}
+	add_kept(doc, story);
 }
 
 static void add_held(struct gp_doc *doc, const struct story *story)
@@ -367,6 +397,8 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
 	gp_doc_fact(doc, "claim", NULL, gp_v_if(job->id, gp_v_text(claim_name(job->claim))));
 	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(job->away)));
+	gp_doc_fact(doc, "owner", NULL, gp_v_text_or_missing(job->owner));
+	gp_doc_fact(doc, "kept", NULL, gp_v_text(gp_cli_kept_name(job->kept)));
 	gp_cli_ahead_facts(doc, gp_cli_ahead_read(story->pid, &ahead), &ahead);
 	gp_doc_open_list(doc, "decisions", NULL);
 	for (size_t i = 0; i < story->count; i++) {

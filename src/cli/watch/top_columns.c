@@ -44,6 +44,8 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 	if (job->away == GP_AWAY_HAND ||
 	    ((observed || job->run == GP_DAEMON_RUNNING) && stopped_by(top, job)))
 		return C_("state", "by hand");
+	if (job->away && job->kept == GP_KEPT_HELD)
+		return _("held");
 	if (job->away)
 		return _("stopped");
 	if (observed && job->held_since != GP_DAEMON_NEVER)
@@ -64,14 +66,16 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 	}
 }
 
-static struct gp_show_value state_value(const struct gp_cli_top_data *top,
+static struct gp_show_value state_value(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 					const struct gp_proto_msg_job *job,
 					const struct gp_inspect_driver_job *driver)
 {
 	static const char *const states[] = {"running", "suspending", "suspended", "resuming"};
 	struct gp_show_value value = gp_v_text(job->run < 4 ? states[job->run] : NULL);
 
-	value = gp_v_as(value, state_text(top, job, driver));
+	value = gp_v_as(value, job->away == GP_AWAY_OWNER && job->kept == GP_KEPT_HELD
+				       ? gp_cli_text(row, C_("state", "by %s"), job->owner)
+				       : state_text(top, job, driver));
 	value.colour = job->run != GP_DAEMON_RUNNING ? GP_YELLOW
 		       : job->busy_queues            ? GP_GREEN
 						     : GP_PLAIN;
@@ -235,7 +239,8 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		   gp_v_text_or_missing(field(row, job->rule, sizeof(job->rule))));
 	gp_cli_put(row, "class", "CLASS", AT(2, 7),
 		   gp_v_if(daemon, gp_v_text(gp_cli_class_name(job->job_class))));
-	gp_cli_put(row, "state", "STATE", AT(4, observed ? 13 : 8), state_value(top, job, driver));
+	gp_cli_put(row, "state", "STATE", AT(4, observed ? 13 : 8),
+		   state_value(row, top, job, driver));
 	gp_cli_put(row, "pin", NULL, 0,
 		   gp_v_if(daemon, gp_v_text(job->pin < 3 ? pins[job->pin] : NULL)));
 	gp_cli_put(row, "attached", NULL, 0, gp_v_if(daemon, gp_v_bool(job->attached)));
@@ -245,6 +250,9 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		   gp_v_if(job->held_for != GP_DAEMON_NONE, gp_v_count(job->held_for)));
 	gp_cli_put(row, "stopped_by", NULL, 0, gp_v_if(by, gp_v_count(by)));
 	gp_cli_put(row, "away", NULL, 0, gp_v_text(gp_cli_away_name(job->away)));
+	gp_cli_put(row, "owner", NULL, 0,
+		   gp_v_text_or_missing(field(row, job->owner, sizeof(job->owner))));
+	gp_cli_put(row, "kept", NULL, 0, gp_v_text(gp_cli_kept_name(job->kept)));
 	gp_cli_put(row, "held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), RIGHT_AT(10, 8),
 		   gp_v_ns(job->held_ns));
 	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8),
