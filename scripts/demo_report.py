@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The results of the demonstration: report.json, a page with histogram and timeline, and two tables."""
-import html
+"""The results of the demonstration: report.json, the document of its page, and the tables on the terminal."""
 import json
-import math
+import subprocess
+import textwrap
+import time
 
 # Those of the scheduler come from the simulator and are the same on every machine; the last two come from this run.
 TARGETS = {"oracle_ratio": (">=", 0.99, "scheduler: batch work relative to the best possible schedule, at the best-guess cost"),
@@ -11,7 +12,6 @@ TARGETS = {"oracle_ratio": (">=", 0.99, "scheduler: batch work relative to the b
            "p99_ratio": ("<=", 1.15, "on this host: online p99 with gpreempt relative to running alone"),
            "without_ratio": (">=", 3.0, "on this host: online p99 without gpreempt relative to with it")}
 THIS_HOST = ("p99_ratio", "without_ratio")
-COLOURS = {"alone": "#2b8a3e", "without": "#d9480f", "priority": "#862e9c", "with": "#2a78d6"}
 VERDICTS = {"met": "met   ", "busy": "busy  ", "missed": "MISSED"}
 NAMES = {"alone": "alone", "without": "both, no control", "priority": "HIP stream priorities",
          "with": "with gpreempt"}
@@ -67,6 +67,7 @@ def collect(runs, simulated, machine, host, seconds):
                "p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
                "without_ratio": online["without"]["p99_us"] / online["with"]["p99_us"]}
     return {"device": "virtual MI308X (modelled times)" if machine.virtual else "AMD GPU",
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "version": machine.version(), "seed": machine.seed,
             "mechanism": "kfd-agent", "machine": machine.name, "speed": machine.speed, "seconds": seconds, "host": host,
             "online": online, "offline": offline, "online_load": runs["with"].load(), "offline_share": share,
             "preemptions": count(runs["with"].stats, "preemptions", "suspends"),
@@ -94,7 +95,8 @@ def cost_table(rows, label):
 
 
 def text(report):
-    lines = ["", f"{'':24}{'online p50':>12}{'p99':>10}{'max':>10}{'p99 (wall)':>12}{'served':>12}{'offline':>10}",
+    lines = ["", *textwrap.wrap(": ".join(headline(report)), 118), "",
+             f"{'':24}{'online p50':>12}{'p99':>10}{'max':>10}{'p99 (wall)':>12}{'served':>12}{'offline':>10}",
              f"{'':24}{'ms':>12}{'ms':>10}{'ms':>10}{'ms':>12}{'requests':>12}{'steps/s':>10}"]
     for key, name in NAMES.items():
         row, rate = report["online"][key], report["offline"][key]["items_per_s"]
@@ -103,7 +105,7 @@ def text(report):
                      f"{str(row['served']) + ' of ' + str(row['requests']):>12}{rate:>10.1f}")
     lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}; on average "
               f"{report['cost']['suspend']:.0f} us to suspend and {report['cost']['resume']:.0f} us to resume, including "
-              "host overhead", f"mechanism: {report['mechanism']}; device: {report['device']}", ""]
+              "host overhead", *textwrap.wrap(why_served(report), 118), f"mechanism: {report['mechanism']}; device: {report['device']}", ""]
     for key, target in report["targets"].items():
         relation, _, words = TARGETS[key]
         bound = "at least" if relation == ">=" else "at most"
@@ -120,61 +122,171 @@ def text(report):
     return "\n".join(lines) + "\n"
 
 
-def histogram(runs):
-    """Share of requests by latency, one curve per arrangement; the axis is logarithmic."""
-    width, height, margin = 860, 280, 46
-    data = {key: sorted(max(us, 1) for us in runs[key].latencies_us()) for key in NAMES}
-    low = math.log10(min(values[0] for values in data.values()))
-    high = math.log10(max(values[-1] for values in data.values())) + 0.05
-
-    def x(us):
-        return margin + (math.log10(us) - low) / (high - low) * (width - 2 * margin)
-
-    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="latency of requests">']
-    for power in range(math.floor(low), math.ceil(high) + 1):
-        if low <= power <= high:
-            parts.append(f'<path class="axis" d="M{x(10 ** power):.1f} {margin}V{height - margin}"/>'
-                         f'<text x="{x(10 ** power):.1f}" y="{height - margin + 16}">{10 ** power / 1e3:g} ms</text>')
-    for number, (key, values) in enumerate(data.items()):
-        points = [(x(us), height - margin - (i + 1) / len(values) * (height - 2 * margin))
-                  for i, us in enumerate(values)]
-        path = "".join(f"{'L' if i else 'M'}{px:.1f} {py:.1f}" for i, (px, py) in enumerate(points))
-        parts.append(f'<path stroke="{COLOURS[key]}" d="{path}"/>'
-                     f'<path stroke="{COLOURS[key]}" d="M{margin + 10} {margin + 16 * number}h18"/>'
-                     f'<text x="{margin + 34}" y="{margin + 4 + 16 * number}">{html.escape(NAMES[key])}</text>')
-    return "".join(parts) + "</svg>"
+def headline(report):
+    """How much better requests fare, and what it costs: the figure, and the sentence."""
+    online, alone, kept = report["online"], report["offline"]["alone"]["items_per_s"], report["offline"]["with"]["items_per_s"]
+    before, after = online["without"]["p99_us"], online["with"]["p99_us"]
+    return (f"{before / after:.1f} x lower p99",
+            f"Beside training, the 99th percentile of request latency falls from {milliseconds(before)} ms to {milliseconds(after)} ms "
+            f"({milliseconds(online['alone']['p99_us'])} ms with the GPU to itself). Training keeps {100 * kept / alone:.0f} % of the speed "
+            f"it has alone, which is {100 * report['offline_share']:.0f} % of the GPU time that the requests leave.")
 
 
-def timeline(run):
-    """Half a second of the run with gpreempt: requests, and the trainer's steps as they end."""
-    width, height, margin = 860, 110, 46
-    begin = run.requests[len(run.requests) // 2][0]
-    end = begin + 0.5 / max(run.machine.speed, 1e-9) * 0.2
-    scale = (width - 2 * margin) / (end - begin)
-    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="timeline">',
-             f'<text x="0" y="34">online</text><text x="0" y="78">offline</text>']
-    for arrival, _, done, _, _ in run.requests:
-        if begin <= arrival and arrival <= done <= end:
-            parts.append(f'<rect fill="{COLOURS["with"]}" x="{margin + (arrival - begin) * scale:.1f}" y="20" '
-                         f'width="{max((done - arrival) * scale, 1):.1f}" height="20"/>')
-    for step in run.steps:
-        if begin <= step[0] <= end:
-            parts.append(f'<path class="tick" d="M{margin + (step[0] - begin) * scale:.1f} 60v26"/>')
-    return "".join(parts) + f'<text x="{margin}" y="{height - 4}">{(end - begin) * 1e3:.0f} ms of wall clock</text></svg>'
+def why_served(report):
+    """Why a run ends with requests that were not served."""
+    row = report["online"]["without"]
+    return (f"Without control {row['served']} of {row['requests']} requests were served before the run ended: each waits behind kernels "
+            "of 20 ms, so requests arrive faster than they are served. A request that was not served counts with the time it had waited.")
 
 
-STYLE = (":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;"
-         "padding:0 1em}pre{overflow:auto;font-size:13px}svg{width:100%;height:auto}text{fill:currentColor;"
-         "font-size:12px}path{fill:none;stroke-width:2}.axis{stroke:currentColor;opacity:.25;stroke-width:1}"
-         ".tick{stroke:currentColor}")
+QUANTILES = 100
 
 
-def write(report, runs, out):
+def curves(runs):
+    return [[NAMES[key], [round(1000 * max(percentile(sorted(runs[key].latencies_us()), i / QUANTILES), 1))
+                          for i in range(QUANTILES + 1)]] for key in NAMES]
+
+
+def percentile(ordered, share):
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def held_spans(run):
+    """When the trainer was suspended, in seconds of CLOCK_MONOTONIC, from the daemon's record."""
+    jobs = {event["pid"]: event["args"]["name"] for event in run.trace or () if event.get("name") == "process_name"}
+    return [(event["ts"] / 1e6, (event["ts"] + event["dur"]) / 1e6) for event in run.trace or ()
+            if event["ph"] == "X" and event["name"] == "held" and "offline_trainer" in jobs.get(event["pid"], "")]
+
+
+def request_spans(run):
+    """Of each request: arrival, begin on the GPU, end; in seconds of CLOCK_MONOTONIC."""
+    served = [row for row in run.requests if row[2] >= 0]
+    offset = min((start / 1e3 - submitted for _, submitted, _, start, _ in served), default=0)
+    last = max(max(row[1], row[2]) for row in run.requests)
+    return [(row[0], row[3] / 1e3 - offset, row[4] / 1e3 - offset) if row[2] >= 0 else (row[0], last, last) for row in run.requests]
+
+
+def gaps(spans, begin, end):
+    """What is between them."""
+    found, at = [], begin
+    for first, last in sorted(spans):
+        if first > at:
+            found.append((at, min(first, end)))
+        at = max(at, last)
+    return found + ([(at, end)] if at < end else [])
+
+
+def last_run(started, done, speed):
+    """When it ran for the last time: its kernels, each queued behind a kernel of the trainer, are not timed one by one."""
+    return started if done - started < 2 * REQUEST_S / speed else done - KERNEL_S / speed
+
+
+REQUEST_S, KERNEL_S = 0.002, 0.0005  # of GPU time
+LANE_S = 0.1  # of GPU time that a timeline shows
+
+
+def lanes(title, run):
+    """The programs on the GPU for a tenth of a second of GPU time in the middle of the run."""
+    speed, spans = run.machine.speed, request_spans(run)
+    begin = spans[len(spans) // 2][0] - 0.002 / speed
+    end = begin + LANE_S / speed
+    inside = [span for span in spans if span[2] > begin and span[0] < end]
+
+    def ns(at):
+        return round(max(min(at, end) - begin, 0) * speed * 1e9)
+
+    def put(first, last, kind):
+        return [ns(first), ns(last), kind] if last > begin and first < end else None
+
+    rows, ends = [], []
+    for arrived, started, done in inside:
+        row = next((i for i, at in enumerate(ends) if at <= arrived), len(ends))
+        if row == len(ends):
+            if row == 4:
+                continue
+            ends.append(0)
+            rows.append([])
+        ends[row] = done
+        started = last_run(started, done, speed)
+        rows[row] += [put(arrived, started, "waits"), put(started, done, "runs")]
+    held = held_spans(run)
+    trainer = [put(*span, "suspended") for span in held]
+    busy = held if run.trace else [(last_run(started, done, speed), done) for _, started, done in spans]
+    trainer += [put(*span, "runs") for span in gaps(busy, begin, end)]
+    named = [["" if i else "requests", [span for span in row if span]] for i, row in enumerate(rows)]
+    return {"lanes": title, "from_ns": 0, "to_ns": round(LANE_S * 1e9),
+            "of": named + [["trainer", [span for span in trainer if span]]]}
+
+
+def ms(us):
+    return {"ns": round(us * 1e3)}
+
+
+def results_table(report):
+    rows = []
+    for key, name in NAMES.items():
+        row = report["online"][key]
+        rows.append([name, ms(row["p50_us"]), ms(row["p99_us"]), ms(row["max_us"]), ms(row["wall_p99_us"]),
+                     f"{row['served']} of {row['requests']}", {"rate": report["offline"][key]["items_per_s"]}])
+    return {"table": None, "columns": ["RUN", "ONLINE P50", "P99", "MAX", "P99 (WALL CLOCK)", "SERVED", "TRAINING STEPS"], "rows": rows}
+
+
+def targets_table(report):
+    colours = {"met": "green", "busy": "yellow", "missed": "red"}
+    rows = []
+    for key, target in report["targets"].items():
+        relation, _, words = TARGETS[key]
+        rows.append([{"text": VERDICTS[target["verdict"]].strip(), "colour": colours[target["verdict"]]}, words,
+                     f"{'at least' if relation == '>=' else 'at most'} {target['limit']}: {target['got']:.3f}"])
+    return {"table": None, "columns": ["", "TARGET", "LIMIT AND RESULT"], "rows": rows}
+
+
+def costs_table(title, rows, label):
+    return {"table": title,
+            "columns": ["COST", "SUSPEND", "RESUME", "ONLINE P99", "VS. ALONE", "OFFLINE", "POSSIBLE", "RATIO", "PREEMPTIONS", "DECLINED"],
+            "rows": [[label(row), ms(row["suspend_us"]), ms(row["resume_us"]), ms(row["p99_with_us"]),
+                      {"real": 0, "text": f"{row['p99_with_us'] / row['p99_alone_us']:.2f}x"},
+                      {"percent": 100 * row["offline_share"]}, {"percent": 100 * row["possible_share"]},
+                      {"real": 0, "text": f"{row['oracle_ratio']:.3f}"}, row["preemptions"], row["declined"]] for row in rows]}
+
+
+def document(report, runs):
+    """The page, as the document that gpreempt-page writes."""
+    figure, sentence = headline(report)
+    host = report["host"]
+    facts = (("device", report["device"]), ("mechanism", report["mechanism"]), ("date", report["date"]), ("version", report["version"]),
+             ("host", f"{host['name']}, {host['cores']} cores, load {host['load_before']:.1f} before and {host['load_after']:.1f} after"),
+             ("seed", report["seed"]), ("preemptions", f"{report['preemptions']}, declined {report['declined']}"),
+             ("time per preemption", f"{report['cost']['suspend']:.0f} us to suspend and {report['cost']['resume']:.0f} us to resume, "
+              "on average, including host overhead"))
+    return {"title": "gpreempt demo", "blocks": [
+        {"headline": figure, "text": sentence},
+        *([{"line": f"This host was busy (load {host['load_before']:.1f} before and {host['load_after']:.1f} after, on {host['cores']} cores): "
+            "latencies are higher than on an idle one."}] if host["busy"] else []),
+        {"section": "Before and after"},
+        {"chart": "Online: 99th percentile of request latency, GPU time (shorter is better)",
+         "of": [[name, ms(report["online"][key]["p99_us"])] for key, name in NAMES.items()]},
+        {"chart": "Offline: training steps per second of GPU time (longer is better)",
+         "of": [[name if key != "alone" else "alone (no server)", {"rate": report["offline"][key]["items_per_s"]}]
+                for key, name in NAMES.items()]},
+        {"section": "The GPU over time"},
+        {"line": "A tenth of a second of GPU time from the middle of two runs. Without control the four kernels of "
+         "a request each wait behind a kernel of the trainer (only the last one is drawn). With gpreempt the trainer is suspended when a request arrives, in the middle of its kernel, and goes on afterwards."},
+        lanes("With gpreempt", runs["with"]), lanes("Both, no control", runs["without"]),
+        {"section": "Latency of requests"},
+        {"curves": "Share of requests answered within a given time (GPU time, logarithmic axis)", "of": curves(runs)},
+        results_table(report), {"line": why_served(report)},
+        {"section": "Targets"}, targets_table(report),
+        {"line": f"On this host, batch work relative to the best possible schedule for the same requests: {host['oracle_ratio']:.3f}."},
+        {"section": "What a preemption may cost"},
+        costs_table("Over the range of preemption costs in the GPU file (simulator, no host time)", report["cost_range"]["rows"],
+                    lambda row: row["costs"]),
+        costs_table("Higher save and restore costs (simulator, no host time)", report["save_cost"]["rows"],
+                    lambda row: f"{row['save_us']} us"),
+        {"section": "This run"}, *({"fact": name, "value": value} for name, value in facts)]}
+
+
+def write(report, runs, out, page_program):
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-    page = (f'<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f"<title>gpreempt demo</title><style>{STYLE}</style></head><body><h1>gpreempt demo</h1>"
-            f"<p>{html.escape(report['device'])}; mechanism {html.escape(report['mechanism'])}.</p>"
-            f"<pre>{html.escape(text(report))}</pre><h2>Latency of requests</h2><p>Share of requests answered "
-            f"within a given time.</p>{histogram(runs)}<h2>Timeline with gpreempt</h2><p>Requests from arrival to answer; "
-            f"each mark is the end of a training step.</p>{timeline(runs['with'])}</body></html>\n")
-    (out / "report.html").write_text(page)
+    page = subprocess.run([page_program], input=json.dumps(document(report, runs)), capture_output=True, text=True, check=True)
+    (out / "report.html").write_text(page.stdout)

@@ -26,7 +26,7 @@ static char *copy(struct gp_doc *doc, const char *text, size_t len)
 	return out;
 }
 
-static char *copy_string(struct gp_doc *doc, const char *text)
+char *gp_show_copy(struct gp_doc *doc, const char *text)
 {
 	return text ? copy(doc, text, strlen(text)) : NULL;
 }
@@ -34,7 +34,7 @@ static char *copy_string(struct gp_doc *doc, const char *text)
 /* Of "" gettext() returns the catalogue's header. */
 static char *copy_title(struct gp_doc *doc, const char *text)
 {
-	return copy_string(doc, text && *text ? gettext(text) : text);
+	return gp_show_copy(doc, text && *text ? gettext(text) : text);
 }
 
 static struct gp_show_value copy_value(struct gp_doc *doc, struct gp_show_value value)
@@ -45,7 +45,7 @@ static struct gp_show_value copy_value(struct gp_doc *doc, struct gp_show_value 
 	}
 	if (value.text)
 		value.text = copy(doc, value.text, value.len);
-	value.code = copy_string(doc, value.code);
+	value.code = gp_show_copy(doc, value.code);
 	return value.unit == GP_UNIT_TEXT && !value.text ? gp_v_missing() : value;
 }
 
@@ -63,7 +63,7 @@ static struct gp_doc *new_doc(enum gp_doc_kind kind, const char *name, const cha
 	if (!doc)
 		return NULL;
 	doc->kind = kind;
-	doc->name = copy_string(doc, name);
+	doc->name = gp_show_copy(doc, name);
 	doc->title = copy_title(doc, title);
 	return doc;
 }
@@ -117,11 +117,11 @@ void gp_doc_title(struct gp_doc *doc, const char *title)
 	if (!doc)
 		return;
 	free(doc->title);
-	doc->title = copy_string(doc, title);
+	doc->title = gp_show_copy(doc, title);
 }
 
-static struct gp_show_block *add_block(struct gp_doc *doc, enum gp_show_block_type type,
-				       const char *key)
+struct gp_show_block *gp_show_block_add(struct gp_doc *doc, enum gp_show_block_type type,
+					const char *key)
 {
 	struct gp_show_block *block;
 
@@ -132,14 +132,14 @@ static struct gp_show_block *add_block(struct gp_doc *doc, enum gp_show_block_ty
 		return NULL;
 	}
 	block = &doc->blocks[doc->count++];
-	*block = (struct gp_show_block){.type = type, .key = copy_string(doc, key)};
+	*block = (struct gp_show_block){.type = type, .key = gp_show_copy(doc, key)};
 	return block;
 }
 
 static struct gp_show_block *add(struct gp_doc *doc, enum gp_show_block_type type, const char *key,
 				 const char *title)
 {
-	struct gp_show_block *block = add_block(doc, type, key);
+	struct gp_show_block *block = gp_show_block_add(doc, type, key);
 
 	if (block)
 		block->title = copy_title(doc, title);
@@ -173,7 +173,7 @@ void gp_doc_open_list(struct gp_doc *doc, const char *key, const char *title)
 
 void gp_doc_close(struct gp_doc *doc)
 {
-	if (doc && doc->depth && add_block(doc, GP_BLOCK_CLOSE, NULL))
+	if (doc && doc->depth && gp_show_block_add(doc, GP_BLOCK_CLOSE, NULL))
 		doc->depth--;
 }
 
@@ -213,7 +213,7 @@ static void add_text(struct gp_doc *doc, enum gp_show_block_type type, const cha
 		     va_list args)
 {
 	char *text = format_text(gettext(format), args);
-	struct gp_show_block *block = add_block(doc, type, NULL);
+	struct gp_show_block *block = gp_show_block_add(doc, type, NULL);
 
 	if (block)
 		block->title = text;
@@ -246,7 +246,7 @@ void gp_doc_table(struct gp_doc *doc, const char *key, const char *title)
 	add(doc, GP_BLOCK_TABLE, key, title);
 }
 
-static struct gp_show_block *last_block(struct gp_doc *doc)
+struct gp_show_block *gp_show_block_last(struct gp_doc *doc)
 {
 	return doc && !doc->error && doc->count ? &doc->blocks[doc->count - 1] : NULL;
 }
@@ -254,7 +254,7 @@ static struct gp_show_block *last_block(struct gp_doc *doc)
 /* The table that columns and cells go to: the block added last. */
 static struct gp_show_block *table(struct gp_doc *doc)
 {
-	struct gp_show_block *block = last_block(doc);
+	struct gp_show_block *block = gp_show_block_last(doc);
 
 	return block && block->type == GP_BLOCK_TABLE ? block : NULL;
 }
@@ -276,7 +276,8 @@ void gp_doc_if_empty(struct gp_doc *doc, const char *text)
 	block->if_empty = copy_title(doc, text ? text : "");
 }
 
-static void add_column(struct gp_doc *doc, struct gp_show_block *block, struct gp_doc_column column)
+void gp_show_column_add(struct gp_doc *doc, struct gp_show_block *block,
+			struct gp_doc_column column)
 {
 	if (gp_array_grow((void **)&block->columns, block->column_count, &block->column_capacity,
 			  sizeof(*block->columns))) {
@@ -293,12 +294,12 @@ void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
 	struct gp_show_block *block = table(doc);
 
 	if (block)
-		add_column(doc, block,
-			   (struct gp_doc_column){
-				   .key = copy_string(doc, key),
-				   .title = copy_title(doc, title),
-				   .optional = doc->kind == GP_DOC_REPORT,
-			   });
+		gp_show_column_add(doc, block,
+				   (struct gp_doc_column){
+					   .key = gp_show_copy(doc, key),
+					   .title = copy_title(doc, title),
+					   .optional = doc->kind == GP_DOC_REPORT,
+				   });
 }
 
 void gp_doc_optional(struct gp_doc *doc)
@@ -341,8 +342,11 @@ static void add_cell(struct gp_doc *doc, struct gp_show_block *block, struct gp_
 
 void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value)
 {
-	struct gp_show_block *block = table(doc);
+	gp_show_cell_add(doc, table(doc), value);
+}
 
+void gp_show_cell_add(struct gp_doc *doc, struct gp_show_block *block, struct gp_show_value value)
+{
 	if (block && gp_array_grow((void **)&block->cells, block->cell_count, &block->cell_capacity,
 				   sizeof(*block->cells))) {
 		doc->error = -ENOMEM;
@@ -356,56 +360,12 @@ void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value)
 
 void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour)
 {
-	struct gp_show_block *block = last_block(doc);
+	struct gp_show_block *block = gp_show_block_last(doc);
 
 	if (block && block->cell_count)
 		block->cells[block->cell_count - 1].colour = colour;
 	else if (block)
 		block->value.colour = colour;
-}
-
-static void add_values(struct gp_doc *doc, struct gp_show_block *block, const u64 *values,
-		       size_t count)
-{
-	u64 *grown = reallocarray(block->values, block->value_count + count + 1, sizeof(*values));
-
-	if (!grown) {
-		doc->error = -ENOMEM;
-		return;
-	}
-	memcpy(grown + block->value_count, values, count * sizeof(*values));
-	block->values = grown;
-	block->value_count += count;
-}
-
-void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
-		   size_t count, u64 start, u64 step)
-{
-	struct gp_show_block *block = add(doc, GP_BLOCK_SERIES, key, title);
-
-	if (!block)
-		return;
-	add_values(doc, block, values, count);
-	block->start = start;
-	block->step = step;
-}
-
-void gp_doc_curves(struct gp_doc *doc, const char *title)
-{
-	struct gp_show_block *block = add_block(doc, GP_BLOCK_CURVES, NULL);
-
-	if (block)
-		block->title = copy_string(doc, title);
-}
-
-void gp_doc_curve(struct gp_doc *doc, const char *name, const u64 *ns, size_t count)
-{
-	struct gp_show_block *block = last_block(doc);
-
-	if (!block || block->type != GP_BLOCK_CURVES)
-		return;
-	add_values(doc, block, ns, count);
-	add_column(doc, block, (struct gp_doc_column){.title = copy_string(doc, name)});
 }
 
 int gp_doc_error(const struct gp_doc *doc)

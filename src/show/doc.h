@@ -70,14 +70,31 @@ void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value);
 /* Colours the cell, fact or line added last, where the output has colours. */
 void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour);
 
+/* The figure that matters most, and what it says. Not in JSON. Both are shown as they are. */
+void gp_doc_headline(struct gp_doc *doc, const char *figure, const char *text);
+
 /* A curve: `count` values, the first at `start`, `step` apart, both in nanoseconds. */
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
 		   size_t count, u64 start, u64 step);
 
-/* A picture of distributions of times, on the HTML page only: first its title .. */
+/*
+ * Pictures on the HTML page only. Titles and names are shown as they are.
+ *
+ * Distributions of times: curves of `count` quantiles, evenly from 0 to 100 %.
+ */
 void gp_doc_curves(struct gp_doc *doc, const char *title);
-/* .. then curves of `count` quantiles, evenly from 0 to 100 %. Titles and names are shown as is. */
 void gp_doc_curve(struct gp_doc *doc, const char *name, const u64 *ns, size_t count);
+
+/* Bars side by side, all of one unit. */
+void gp_doc_chart(struct gp_doc *doc, const char *title);
+void gp_doc_bar(struct gp_doc *doc, const char *name, struct gp_show_value value);
+
+/* What happened when: lanes below each other, each with spans, on an axis from from_ns to to_ns. */
+enum gp_doc_span { GP_SPAN_RUNS, GP_SPAN_WAITS, GP_SPAN_SUSPENDED, GP_SPAN_KINDS };
+
+void gp_doc_lanes(struct gp_doc *doc, const char *title, u64 from_ns, u64 to_ns);
+void gp_doc_lane(struct gp_doc *doc, const char *name);
+void gp_doc_lane_span(struct gp_doc *doc, u64 from_ns, u64 to_ns, enum gp_doc_span kind);
 
 /* 0; -ENOMEM if any call above ran out of memory, -E2BIG if it nested too deep. */
 int gp_doc_error(const struct gp_doc *doc);

@@ -118,7 +118,10 @@ static void put_block(struct place *place, const struct gp_show_block *block)
 			put(place, block->key, series_json(block));
 		break;
 	case GP_BLOCK_LINE:
+	case GP_BLOCK_HEADLINE:
 	case GP_BLOCK_CURVES:
+	case GP_BLOCK_CHART:
+	case GP_BLOCK_LANES:
 		break;
 	}
 }

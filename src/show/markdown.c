@@ -92,6 +92,15 @@ static void put_block(struct gp_buf *out, const struct gp_show_block *block, boo
 	case GP_BLOCK_CLOSE:
 	case GP_BLOCK_SERIES: /* a picture; the tables have its figures */
 	case GP_BLOCK_CURVES:
+	case GP_BLOCK_CHART:
+	case GP_BLOCK_LANES:
+		break;
+	case GP_BLOCK_HEADLINE:
+		gp_buf_puts(out, "\n**");
+		put_string(out, block->key ? block->key : "");
+		gp_buf_puts(out, "** ");
+		put_string(out, block->title);
+		gp_buf_puts(out, "\n\n");
 		break;
 	}
 }

@@ -14,8 +14,11 @@ enum gp_show_block_type {
 	GP_BLOCK_LINE,
 	GP_BLOCK_NOTE,
 	GP_BLOCK_TABLE,
-	GP_BLOCK_SERIES,
-	GP_BLOCK_CURVES
+	GP_BLOCK_HEADLINE, /* its key is the figure */
+	GP_BLOCK_SERIES,   /* from here on pictures */
+	GP_BLOCK_CURVES,   /* columns are curves, values their points */
+	GP_BLOCK_CHART,    /* columns are bars, cells their values */
+	GP_BLOCK_LANES     /* columns are lanes; values are spans: lane, from, to, kind */
 };
 
 struct gp_doc_column {
@@ -59,6 +62,12 @@ static inline bool gp_show_block_heads(const struct gp_show_block *block)
 	return block->type <= GP_BLOCK_LIST;
 }
 
+/* A picture that only a page has. */
+static inline bool gp_show_block_drawn(const struct gp_show_block *block)
+{
+	return block->type > GP_BLOCK_SERIES;
+}
+
 /* Whether people see the block at all. */
 bool gp_show_block_shown(const struct gp_show_block *block);
 /* Whether people see this column of a table. */
@@ -74,8 +83,24 @@ void gp_show_escape(struct gp_buf *out, const char *text, size_t len, const char
 void gp_show_escape_value(struct gp_buf *out, const struct gp_show_value *value,
 			  const char *markup);
 
-void gp_show_plot_series(struct gp_buf *out, const struct gp_show_block *block);
-void gp_show_plot_curves(struct gp_buf *out, const struct gp_show_block *block);
+/* Adding to a document. The first two return NULL, the others do nothing, without a document. */
+struct gp_show_block *gp_show_block_add(struct gp_doc *doc, enum gp_show_block_type type,
+					const char *key);
+struct gp_show_block *gp_show_block_last(struct gp_doc *doc);
+char *gp_show_copy(struct gp_doc *doc, const char *text);
+void gp_show_column_add(struct gp_doc *doc, struct gp_show_block *block,
+			struct gp_doc_column column);
+/* Frees the value if block is NULL. */
+void gp_show_cell_add(struct gp_doc *doc, struct gp_show_block *block, struct gp_show_value value);
+
+/* The style sheet of every page. */
+extern const char gp_show_style[];
+
+/* The number in a value, whatever its unit; 0 for a text. */
+double gp_show_amount(const struct gp_show_value *value);
+
+/* The pictures of a page. */
+void gp_show_plot(struct gp_buf *out, const struct gp_show_block *block);
 int gp_show_text(const struct gp_doc *doc, FILE *out, bool colour);
 
 #endif

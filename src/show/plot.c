@@ -1,42 +1,110 @@
 // SPDX-License-Identifier: MIT
-/* The pictures of an HTML page, as inline SVG. */
-#include "base/core.h"
-#include "show/parts.h"
+/* The pictures of an HTML page, as inline SVG: axes, values over time, bars. */
+#include "show/plot.h"
 
-static void put_string(struct gp_buf *out, const char *text)
+#include "base/core.h"
+
+#define SERIES_LEFT   70.0
+#define SERIES_BOTTOM 140.0
+#define SERIES_HEIGHT 170.0
+#define SERIES_LINES  4
+#define SERIES_TITLES 512 /* values up to which each shows its number under the pointer */
+#define TIME_MARKS    8
+
+#define CHART_LEFT    200.0
+#define CHART_RIGHT   770.0 /* the value of the longest bar is behind it */
+#define CHART_ROW     32.0
+#define CHART_BAR     20.0
+#define CHART_MARKS   6
+
+void gp_show_plot_text(struct gp_buf *out, const char *text)
 {
 	gp_show_escape(out, text, strlen(text), NULL);
 }
 
-static void put_value(struct gp_buf *out, const struct gp_show_value *value)
+void gp_show_plot_value(struct gp_buf *out, struct gp_show_value value)
 {
-	gp_show_escape_value(out, value, NULL);
+	gp_show_escape_value(out, &value, NULL);
 }
 
-/* A picture of a curve: where it is in the drawing, and what is around it. */
-#define CURVE_WIDTH  900.0
-#define CURVE_HEIGHT 170.0
-#define CURVE_LEFT   70.0
-#define CURVE_TOP    10.0
-#define CURVE_RIGHT  890.0
-#define CURVE_BOTTOM 140.0
-#define CURVE_LINES  2   /* above the bottom line, across */
-#define CURVE_MARKS  4   /* below it, along */
-#define CURVE_TITLES 512 /* values up to which each shows its number under the pointer */
-
-static void begin_figure(struct gp_buf *out, const char *title, double height)
+void gp_show_plot_mark(struct gp_buf *out, struct gp_show_value value)
 {
-	gp_buf_puts(out, "<figure><figcaption>");
-	put_string(out, title);
+	if (gp_show_amount(&value) > 0)
+		gp_show_plot_value(out, value);
+	else
+		gp_buf_puts(out, "0");
+}
+
+void gp_show_plot_begin(struct gp_buf *out, const struct gp_show_block *block, double height)
+{
 	gp_buf_printf(out,
-		      "</figcaption><svg viewBox=\"0 0 %.0f %.0f\" class=\"c\" role=\"img\" "
-		      "aria-label=\"",
-		      CURVE_WIDTH, height);
-	put_string(out, title);
+		      "<div class=\"t\" tabindex=\"0\"><svg viewBox=\"0 0 %.0f %.0f\" "
+		      "class=\"p\" role=\"img\" aria-label=\"",
+		      GP_SHOW_PLOT_WIDTH, height);
+	gp_show_plot_text(out, block->title);
 	gp_buf_puts(out, "\">");
 }
 
-/* A number at a line across: "1500", "2.4 M"; the curve says how exact. */
+void gp_show_plot_end(struct gp_buf *out)
+{
+	gp_buf_puts(out, "</svg></div>");
+}
+
+void gp_show_plot_legend(struct gp_buf *out, bool begin)
+{
+	gp_buf_puts(out, begin ? "<p class=\"g\">" : "</p>");
+}
+
+/* ---- axes ---- */
+
+double gp_show_plot_step(double range, int marks)
+{
+	static const double digits[] = {1, 2, 5, 10};
+	double power = 1, least = range / marks;
+
+	if (!(least > 0))
+		return 1;
+	for (; power * 10 <= least; power *= 10)
+		;
+	for (; power > least; power /= 10)
+		;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(digits); i++)
+		if (digits[i] * power >= least)
+			return digits[i] * power;
+	return 10 * power;
+}
+
+u64 gp_show_plot_step_ns(u64 range, int marks)
+{
+	u64 minute = 60 * GP_NS_PER_S;
+	double step = gp_show_plot_step((double)range, marks);
+
+	if (step > (double)minute / 2) {
+		step = gp_show_plot_step((double)range / (double)minute, marks);
+		return step < 1 ? minute : (u64)step * minute;
+	}
+	return step < 1 ? 1 : (u64)step;
+}
+
+void gp_show_plot_times(struct gp_buf *out, u64 range_ns, double left, double bottom)
+{
+	u64 step = gp_show_plot_step_ns(range_ns, TIME_MARKS);
+
+	for (u64 at = 0; at <= range_ns; at += step) {
+		double x = left +
+			   (GP_SHOW_PLOT_RIGHT - left) * (double)at / (double)GP_MAX(range_ns, 1u);
+
+		gp_buf_printf(
+			out,
+			"<path d=\"M%.1f %.0fV%.0f\"/><text x=\"%.1f\" y=\"%.0f\" class=\"%s\">", x,
+			GP_SHOW_PLOT_TOP, bottom, x, bottom + 20,
+			x > GP_SHOW_PLOT_RIGHT - 20 ? "e" : "m");
+		gp_show_plot_mark(out, gp_v_ns(at));
+		gp_buf_puts(out, "</text>");
+	}
+}
+
+/* A number at a line across: "1500", "2.4 M". */
 static void put_level(struct gp_buf *out, double value)
 {
 	static const char *const units[] = {"", " k", " M", " G", " T"};
@@ -44,175 +112,137 @@ static void put_level(struct gp_buf *out, double value)
 
 	for (; value >= 10000 && unit + 1 < GP_ARRAY_SIZE(units); unit++)
 		value /= 1000;
-	gp_buf_printf(out, value == (double)(u64)value ? "%.0f%s" : "%.1f%s", value, units[unit]);
+	gp_buf_printf(out, "%g%s", value, units[unit]);
 }
 
-static void put_frame(struct gp_buf *out, const struct gp_show_block *block, u64 most)
+/* ---- values over time ---- */
+
+static double put_levels(struct gp_buf *out, u64 most)
 {
-	for (int i = 0; i <= CURVE_LINES; i++) {
-		double share = (double)i / CURVE_LINES;
-		double y = CURVE_BOTTOM - share * (CURVE_BOTTOM - CURVE_TOP);
+	double step = gp_show_plot_step((double)most, SERIES_LINES), top = 0;
+
+	step = step < 1 ? 1 : step;
+	while (top < (double)most)
+		top += step;
+	for (double level = 0; level <= top; level += step) {
+		double y = SERIES_BOTTOM - level / top * (SERIES_BOTTOM - GP_SHOW_PLOT_TOP);
 
 		gp_buf_printf(
 			out,
 			"<path d=\"M%.0f %.1fH%.0f\"/><text x=\"%.0f\" y=\"%.1f\" class=\"e\">",
-			CURVE_LEFT, y, CURVE_RIGHT, CURVE_LEFT - 8, y + 4);
-		put_level(out, share * (double)most);
+			SERIES_LEFT, y, GP_SHOW_PLOT_RIGHT, SERIES_LEFT - 8, y + 4);
+		put_level(out, level);
 		gp_buf_puts(out, "</text>");
 	}
-	for (int i = 0; i <= CURVE_MARKS; i++) {
-		struct gp_show_value at =
-			gp_v_ns(block->step * block->value_count / CURVE_MARKS * (u64)i);
-		double x = CURVE_LEFT + (CURVE_RIGHT - CURVE_LEFT) * i / CURVE_MARKS;
-
-		gp_buf_printf(out, "<text x=\"%.1f\" y=\"%.0f\" class=\"%s\">", x,
-			      CURVE_BOTTOM + 20,
-			      i == CURVE_MARKS ? "e"
-			      : i              ? "m"
-					       : "s");
-		put_value(out, &at);
-		gp_buf_puts(out, "</text>");
-	}
+	return top;
 }
 
-void gp_show_plot_series(struct gp_buf *out, const struct gp_show_block *block)
+static void put_series(struct gp_buf *out, const struct gp_show_block *block)
 {
-	double width =
-		(CURVE_RIGHT - CURVE_LEFT) / (double)(block->value_count ? block->value_count : 1);
-	bool titled = block->value_count <= CURVE_TITLES;
+	size_t count = GP_MAX(block->value_count, (size_t)1);
+	double width = (GP_SHOW_PLOT_RIGHT - SERIES_LEFT) / (double)count, top;
+	bool titled = count <= SERIES_TITLES;
 	u64 most = 1;
 
 	for (size_t i = 0; i < block->value_count; i++)
-		most = block->values[i] > most ? block->values[i] : most;
-	begin_figure(out, block->title, CURVE_HEIGHT);
-	put_frame(out, block, most);
+		most = GP_MAX(most, block->values[i]);
+	gp_show_plot_begin(out, block, SERIES_HEIGHT);
+	top = put_levels(out, most);
+	gp_show_plot_times(out, block->step * count, SERIES_LEFT, SERIES_BOTTOM);
 	for (size_t i = 0; i < block->value_count; i++) {
-		double height =
-			(double)block->values[i] / (double)most * (CURVE_BOTTOM - CURVE_TOP);
-		struct gp_show_value at = gp_v_ns(block->step * i);
+		double height = (double)block->values[i] / top * (SERIES_BOTTOM - GP_SHOW_PLOT_TOP);
 
 		if (!block->values[i])
 			continue;
 		gp_buf_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"",
-			      CURVE_LEFT + (double)i * width, CURVE_BOTTOM - height, width, height);
+			      SERIES_LEFT + (double)i * width, SERIES_BOTTOM - height, width,
+			      height);
 		if (titled) {
 			gp_buf_puts(out, "><title>");
-			put_value(out, &at);
+			gp_show_plot_value(out, gp_v_ns(block->step * i));
 			gp_buf_printf(out, ": %llu</title></rect>",
 				      (unsigned long long)block->values[i]);
 		} else {
 			gp_buf_puts(out, "/>");
 		}
 	}
-	gp_buf_puts(out, "</svg></figure>\n");
+	gp_show_plot_end(out);
 }
 
-/* ---- curves over time on a logarithmic axis ---- */
+/* ---- bars ---- */
 
-#define CURVES_BOTTOM 240.0
-#define CURVES_HEIGHT 270.0
-#define LABEL_WIDTH   90.0
-#define COLOURS       6 /* .l0 to .l5 of the style */
-
-/* 16 steps to a power of two, without floating point: the place on a logarithmic axis. */
-static u32 log_position(u64 ns)
+static struct gp_show_value with_unit(enum gp_show_unit unit, double amount)
 {
-	u32 highest = ns ? 63 - (u32)__builtin_clzll(ns) : 0;
+	struct gp_show_value value = {.unit = unit};
 
-	return highest * 16 +
-	       ((u32)(highest >= 4 ? ns >> (highest - 4) : ns << (4 - highest)) & 15);
+	if (unit == GP_UNIT_PERCENT || unit == GP_UNIT_RATE || unit == GP_UNIT_REAL)
+		value.real = amount;
+	else
+		value.number = (u64)amount;
+	return value;
 }
 
-struct axis {
-	u64 from, to; /* 1, 2 or 5 times a power of ten */
-};
-
-/* 1, 2, 5, 10, 20 .. */
-static u64 next_mark(u64 mark)
+static void put_chart_axis(struct gp_buf *out, enum gp_show_unit unit, double most, double bottom)
 {
-	u64 power = 1;
+	double step = unit == GP_UNIT_NS ? (double)gp_show_plot_step_ns((u64)most, CHART_MARKS)
+					 : gp_show_plot_step(most, CHART_MARKS);
 
-	while (mark / power >= 10)
-		power *= 10;
-	return mark == 2 * power ? 5 * power : mark * 2;
-}
+	for (double at = 0; at <= most; at += step) {
+		double x = CHART_LEFT + (CHART_RIGHT - CHART_LEFT) * at / most;
 
-static struct axis find_axis(const struct gp_show_block *block)
-{
-	u64 least = UINT64_MAX, most = 1;
-	struct axis axis = {.from = 1, .to = 1};
-
-	for (size_t i = 0; i < block->value_count; i++) {
-		least = GP_MIN(least, block->values[i]);
-		most = GP_MAX(most, block->values[i]);
+		gp_buf_printf(
+			out,
+			"<path d=\"M%.1f %.0fV%.0f\"/><text x=\"%.1f\" y=\"%.0f\" class=\"m\">", x,
+			GP_SHOW_PLOT_TOP, bottom, x, bottom + 20);
+		gp_show_plot_mark(out, with_unit(unit, at));
+		gp_buf_puts(out, "</text>");
 	}
-	most = GP_MIN(most, 1000000000000000000ull);
-	for (u64 mark = 1; mark <= least && mark <= most; mark = next_mark(mark))
-		axis.from = mark;
-	for (axis.to = next_mark(axis.from); axis.to < most;)
-		axis.to = next_mark(axis.to);
-	return axis;
 }
 
-static double axis_x(const struct axis *axis, u64 ns)
+static void put_chart(struct gp_buf *out, const struct gp_show_block *block)
 {
-	u32 from = log_position(axis->from), to = log_position(axis->to);
-	u32 at = log_position(GP_MIN(GP_MAX(ns, axis->from), axis->to));
+	size_t bars = GP_MIN(block->column_count, block->cell_count);
+	double most = 0, bottom = GP_SHOW_PLOT_TOP + CHART_ROW * (double)bars;
+	enum gp_show_unit unit = GP_UNIT_MISSING;
 
-	return CURVE_LEFT + (CURVE_RIGHT - CURVE_LEFT) * (at - from) / (to - from);
-}
+	for (size_t i = 0; i < bars; i++) {
+		most = GP_MAX(most, gp_show_amount(&block->cells[i]));
+		unit = unit == GP_UNIT_MISSING ? block->cells[i].unit : unit;
+	}
+	most = most > 0 ? most : 1;
+	gp_show_plot_begin(out, block, bottom + 28);
+	put_chart_axis(out, unit, most, bottom);
+	for (size_t i = 0; i < bars; i++) {
+		double y = GP_SHOW_PLOT_TOP + CHART_ROW * (double)i;
+		double width = (CHART_RIGHT - CHART_LEFT) * gp_show_amount(&block->cells[i]) / most;
 
-static void put_axis(struct gp_buf *out, const struct axis *axis)
-{
-	double last = 0;
-
-	for (int percent = 0; percent <= 100; percent += 50) {
-		double y = CURVES_BOTTOM - percent * (CURVES_BOTTOM - CURVE_TOP) / 100;
-
+		gp_buf_printf(out, "<text x=\"%.0f\" y=\"%.1f\" class=\"e n\">", CHART_LEFT - 10,
+			      y + CHART_ROW / 2 + 4);
+		gp_show_plot_text(out, block->columns[i].title);
 		gp_buf_printf(out,
-			      "<path d=\"M%.0f %.1fH%.0f\"/><text x=\"%.0f\" y=\"%.1f\" "
-			      "class=\"e\">%d %%</text>",
-			      CURVE_LEFT, y, CURVE_RIGHT, CURVE_LEFT - 8, y + 4, percent);
-	}
-	for (u64 mark = axis->from; mark <= axis->to; mark = next_mark(mark)) {
-		struct gp_show_value at = gp_v_ns(mark);
-		double x = axis_x(axis, mark);
-
-		if (mark > axis->from && mark < axis->to &&
-		    (x < last + LABEL_WIDTH || x > CURVE_RIGHT - LABEL_WIDTH))
-			continue;
-		last = x;
-		gp_buf_printf(out, "<text x=\"%.1f\" y=\"%.0f\" class=\"%s\">", x,
-			      CURVES_BOTTOM + 20,
-			      mark == axis->to     ? "e"
-			      : mark == axis->from ? "s"
-						   : "m");
-		put_value(out, &at);
+			      "</text><rect class=\"c%zu\" x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" "
+			      "height=\"%.0f\"/><text x=\"%.1f\" y=\"%.1f\" class=\"s n\">",
+			      i % GP_SHOW_PLOT_COLOURS, CHART_LEFT, y + (CHART_ROW - CHART_BAR) / 2,
+			      GP_MAX(width, 1.5), CHART_BAR, CHART_LEFT + width + 8,
+			      y + CHART_ROW / 2 + 4);
+		gp_show_plot_value(out, block->cells[i]);
 		gp_buf_puts(out, "</text>");
 	}
+	gp_show_plot_end(out);
 }
 
-void gp_show_plot_curves(struct gp_buf *out, const struct gp_show_block *block)
+void gp_show_plot(struct gp_buf *out, const struct gp_show_block *block)
 {
-	struct axis axis = find_axis(block);
-	size_t points = block->column_count ? block->value_count / block->column_count : 0;
-
-	begin_figure(out, block->title, CURVES_HEIGHT);
-	put_axis(out, &axis);
-	for (size_t c = 0; c < block->column_count && points > 1; c++) {
-		double y = CURVE_TOP + 20 + 18 * (double)c;
-
-		gp_buf_printf(out, "<path class=\"l l%zu\" d=\"", c % COLOURS);
-		for (size_t i = 0; i < points; i++)
-			gp_buf_printf(out, "%c%.1f %.1f", i ? 'L' : 'M',
-				      axis_x(&axis, block->values[c * points + i]),
-				      CURVES_BOTTOM - (CURVES_BOTTOM - CURVE_TOP) * (double)i /
-							      (double)(points - 1));
-		gp_buf_printf(out, "\"/><path class=\"l l%zu\" d=\"M%.0f %.0fh20\"/>", c % COLOURS,
-			      CURVE_LEFT + 12, y - 4);
-		gp_buf_printf(out, "<text x=\"%.0f\" y=\"%.0f\">", CURVE_LEFT + 38, y);
-		put_string(out, block->columns[c].title);
-		gp_buf_puts(out, "</text>");
-	}
-	gp_buf_puts(out, "</svg></figure>\n");
+	gp_buf_puts(out, "<figure><figcaption>");
+	gp_show_plot_text(out, block->title);
+	gp_buf_puts(out, "</figcaption>");
+	if (block->type == GP_BLOCK_SERIES)
+		put_series(out, block);
+	else if (block->type == GP_BLOCK_CURVES)
+		gp_show_plot_curves(out, block);
+	else if (block->type == GP_BLOCK_CHART)
+		put_chart(out, block);
+	else
+		gp_show_plot_lanes(out, block);
+	gp_buf_puts(out, "</figure>\n");
 }

@@ -187,6 +187,11 @@ static int put_block(const struct writer *writer, const struct gp_doc *doc,
 	case GP_BLOCK_LINE:
 		put_line(writer, block->title, block->value.colour);
 		return 0;
+	case GP_BLOCK_HEADLINE:
+		put_safe(writer, block->key ? block->key : "", GP_BOLD);
+		fputc(' ', writer->out);
+		put_line(writer, block->title, GP_BOLD);
+		return 0;
 	default:
 		put_line(writer, block->title, GP_BOLD);
 		return 0;
@@ -205,7 +210,7 @@ int gp_show_text(const struct gp_doc *doc, FILE *out, bool colour)
 		const struct gp_show_block *block = &doc->blocks[i];
 		bool heads = gp_show_block_heads(block);
 
-		if (!gp_show_block_shown(block) || block->type == GP_BLOCK_CURVES) {
+		if (!gp_show_block_shown(block) || gp_show_block_drawn(block)) {
 			i++;
 			continue;
 		}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Pages as a browser sees them: names of kernels stay text, whatever is in them. Needs Chromium, and is
 skipped where there is none; that the pages are escaped is tested without, in test_compare and test_report."""
+import html
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +16,24 @@ from gp import fixture, gpreempt
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NAMES = ['<script>document.title="taken"</script>', '"><img src=x onerror="document.title=1">', "=cmd|' /C calc'!A0",
          "</title></style><svg onload=document.title=2>", "std::pair<int, \"x,y\">::sum", "a&lt;b|c`d"]
+
+
+def browse(page, profile, *options):
+    """The page as a browser has it after loading; "" if none starts."""
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", *options,
+               "--user-data-dir=" + profile, "--dump-dom", "file://" + page]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+    try:
+        return child.communicate(timeout=60)[0]
+    except subprocess.TimeoutExpired:
+        return ""
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+        child.stdout.close()
 
 
 class Page(HTMLParser):
@@ -74,26 +94,82 @@ class Html(unittest.TestCase):
     @unittest.skipUnless(CHROMIUM, "Chromium is not installed")
     def test_a_browser_shows_them_and_runs_nothing(self):
         page = self.write()
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--user-data-dir=" + os.path.join(self.place, "profile"), "--dump-dom", "file://" + page]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                 start_new_session=True)
-        try:
-            shown = child.communicate(timeout=60)[0]
-        except subprocess.TimeoutExpired:
-            shown = ""
-        finally:
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            child.wait()
-            child.stdout.close()
+        shown = browse(page, os.path.join(self.place, "profile"))
         if "</body>" not in shown:
             self.skipTest("Chromium did not start")
         seen = self.check(shown)
         self.assertIn("<title>Comparison of two workloads</title>", shown)
         self.assertIn("svg", seen.tags)
+
+
+MEASURE = """<!DOCTYPE html><meta charset=utf-8><body><pre id=out></pre><script>
+onload = () => { const said = [];
+for (const frame of document.querySelectorAll("iframe")) {
+  const page = frame.contentDocument, width = page.documentElement.clientWidth;
+  if (page.documentElement.scrollWidth > width) said.push(frame.title + ": the page is " + page.documentElement.scrollWidth + " wide");
+  for (const one of page.body.querySelectorAll("*"))
+    if (!one.closest(".t") && one.getBoundingClientRect().right > width + 1) said.push(frame.title + ": " + one.tagName + " overflows");
+  for (const box of page.querySelectorAll("svg.p")) {
+    const texts = [...box.querySelectorAll("text")].map(text => [text, text.getBoundingClientRect()]);
+    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+      if (p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 1 && q.top < p.bottom - 1)
+        said.push(frame.title + ": '" + a.textContent + "' is on '" + b.textContent + "'"); })); }
+}
+document.getElementById("out").textContent = "MEASURED " + document.querySelectorAll("iframe").length + ";" + said.join(";"); };
+</script>"""
+
+
+class Layout(unittest.TestCase):
+    """Every kind of page, wide and narrow."""
+    PAGES = {"compare": ("compare", fixture("demo", "case_a_cnn.log"), fixture("demo", "case_b_transformer.log")),
+             "analyze": ("analyze", fixture("demo", "case_a_cnn.log"), fixture("ftrace", "graph.txt")),
+             "report": ("report", fixture("rocprof", "v3", "host")),
+             "sim": ("sim", "--alone", "--oracle", "--policy", "off,priority", "--time", "1s", "serve"),
+             "experiment": ("sim", "--experiment")}
+
+    def setUp(self):
+        self.place = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.place, True)
+        for name, command in self.PAGES.items():
+            done = gpreempt(*command, "--html", os.path.join(self.place, name + ".html"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def read(self, name):
+        with open(os.path.join(self.place, name + ".html")) as page:
+            return page.read()
+
+    def test_every_page_has_a_language_a_version_and_no_empty_table(self):
+        for name in self.PAGES:
+            page = self.read(name)
+            self.assertIn('<html lang="en">', page)
+            self.assertRegex(page, "Written by gpreempt [0-9.]+, [0-9-]+ [0-9:]+ UTC")
+            self.assertNotIn("<tbody>\n</tbody>", page, name)
+        self.assertLessEqual(self.read("analyze").count("not in this data"), self.read("analyze").count("<h2"))
+        self.assertIn('<a href="#s2">', self.read("analyze"))
+        self.assertNotIn("<nav", self.read("sim"))
+
+    def test_pages_are_in_the_language_of_the_reader(self):
+        path = os.path.join(self.place, "zh.html")
+        done = gpreempt(*self.PAGES["compare"], "--html", path, env={"LC_ALL": "C.UTF-8", "LANGUAGE": "zh_CN", "LANG": "zh_CN.UTF-8"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(path) as page:
+            text = page.read()
+        if "<h2" in text and "两" not in text and "队列" not in text:
+            self.skipTest("no Chinese messages in this locale")
+        self.assertIn('<html lang="zh-CN">', text)
+
+    @unittest.skipUnless(CHROMIUM, "Chromium is not installed")
+    def test_nothing_overflows_and_no_label_is_on_another(self):
+        measure = os.path.join(self.place, "measure.html")
+        frames = "".join(f'<iframe title="{name} at {width}" width="{width}" height="900" src="{name}.html"></iframe>'
+                         for name in self.PAGES for width in (360, 760, 1200))
+        with open(measure, "w") as out:
+            out.write(MEASURE.replace("<script>", frames + "<script>"))
+        shown = browse(measure, os.path.join(self.place, "profile"), "--allow-file-access-from-files")
+        if "</body>" not in shown:
+            self.skipTest("Chromium did not start")
+        found = html.unescape(re.search("MEASURED ([^<]*)<", shown)[1]).split(";")
+        self.assertEqual(found, [str(3 * len(self.PAGES)), ""])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ is its report's to say."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -103,12 +104,27 @@ class Demo(unittest.TestCase):
             self.assertIn(line, page)
         for row in self.report["cost_range"]["rows"]:
             self.assertIn(f"{row['oracle_ratio']:>8.3f}", self.run_result.stdout)
-            self.assertIn(f"{row['oracle_ratio']:>8.3f}", page)
+            self.assertIn(f"<td class=\"n\">{row['oracle_ratio']:.3f}</td>", page)
+        words = " ".join(self.run_result.stdout.split())
+        figure = re.search("<p class=\"h\"><b>(.*?)</b><span>(.*?)</span>", page)
+        self.assertIn(f"{figure[1]}: {figure[2]}", words)
+        self.assertIn("requests were served before the run ended", page)
+        for fact in ("date", "version", "host", "seed"):
+            self.assertIn(f"<dt>{fact}</dt>", page)
+        self.assertIn("xdg-open", self.run_result.stdout)
+
+    def test_the_page_shows_who_had_the_gpu(self):
+        page = (self.out / "report.html").read_text()
+        figures = dict(re.findall("<figcaption>(.*?)</figcaption>(.*?)</figure>", page, re.DOTALL))
+        self.assertIn("suspended by gpreempt", figures["With gpreempt"])
+        self.assertNotIn("suspended by gpreempt", figures["Both, no control"])
+        self.assertIn("waits for the GPU", figures["Both, no control"])
+        self.assertEqual(len(figures), 5)
 
     def test_page_works_offline(self):
         page = (self.out / "report.html").read_text()
-        self.assertEqual(page.count("<svg"), 2)
-        self.assertNotIn("http", page)
+        self.assertNotIn("http:", page)
+        self.assertNotIn("https:", page)
         self.assertNotIn("<script", page)
 
     def test_no_machine_is_left_behind(self):

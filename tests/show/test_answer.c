@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "show/doc.h"
+#include "show/page.h"
 #include "show/parts.h"
 #include "testlib.h"
 
@@ -237,8 +238,9 @@ static void every_format_shows_an_answer(void **state)
 	gp_doc_cell(doc, gp_v_text("cell"));
 	expect(doc, GP_SHOW_MARKDOWN, "\n## Heading\n\nA line.\n\n\n| B |\n|---|\n| cell |\n\n");
 	text = printed(doc, GP_SHOW_HTML);
-	assert_non_null(strstr(text, "<h2>Heading</h2>\n<p>A line.</p>\n<table><thead><tr>"
-				     "<th>B</th></tr></thead>"));
+	assert_non_null(strstr(text, "<h2 id=\"s1\">Heading</h2>\n<p>A line.</p>\n"
+				     "<div class=\"t\" tabindex=\"0\"><table><thead><tr>"
+				     "<th scope=\"col\">B</th></tr></thead>"));
 	assert_null(strstr(text, "hidden"));
 	assert_null(strstr(text, "<h1>"));
 	free(text);
@@ -264,13 +266,84 @@ static void curves_are_drawn_on_the_page_only(void **state)
 	assert_non_null(strstr(text, "a &lt;job&gt;"));
 	assert_null(strstr(text, "without a picture"));
 	/* From the first mark of the axis at 0 % to the last at 100 %. */
-	assert_non_null(strstr(text, "\"M70.0 240.0L"));
-	assert_non_null(strstr(text, "L890.0 125.0L890.0 10.0\""));
-	assert_non_null(strstr(text, ">fast &amp; first</text>"));
-	assert_non_null(strstr(text, "class=\"s\">1 us</text>"));
+	assert_non_null(strstr(text, "\"M70.0 250.0L"));
+	assert_non_null(strstr(text, "L885.0 130.0L885.0 10.0\""));
+	assert_non_null(strstr(text, ">fast &amp; first (p99 2 us)</span>"));
+	assert_non_null(strstr(text, "class=\"m\">1 us</text>"));
 	assert_non_null(strstr(text, "class=\"e\">5 ms</text>"));
 	free(text);
 	gp_doc_free(doc);
+}
+
+static void bars_and_lanes_have_round_axes(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	char *text;
+
+	(void)state;
+	gp_doc_headline(doc, "12 x", "faster <than> before");
+	gp_doc_chart(doc, "bars");
+	gp_doc_bar(doc, "slow", gp_v_ns(430200000));
+	gp_doc_bar(doc, "fast", gp_v_ns(10));
+	gp_doc_lanes(doc, "lanes", 1000, 101000);
+	gp_doc_lane(doc, "first");
+	gp_doc_lane_span(doc, 0, 51000, GP_SPAN_RUNS); /* cut at the begin of the axis */
+	gp_doc_lane_span(doc, 101000, 102000, GP_SPAN_WAITS);
+	gp_doc_lane(doc, "second");
+	gp_doc_lane_span(doc, 51000, 101000, GP_SPAN_SUSPENDED);
+	expect(doc, GP_SHOW_TEXT, "12 x faster <than> before\n");
+	expect(doc, GP_SHOW_MARKDOWN, "\n**12 x** faster &lt;than&gt; before\n\n");
+	expect(doc, GP_SHOW_JSON_LINE, "{}\n");
+	text = printed(doc, GP_SHOW_HTML);
+	assert_non_null(strstr(text, "<b>12 x</b><span>faster &lt;than&gt; before</span>"));
+	assert_non_null(strstr(text, ">0</text>"));
+	assert_non_null(strstr(text, ">400 ms</text>"));
+	assert_non_null(strstr(text, ">430.2 ms</text>"));
+	assert_null(strstr(text, ">500 ms</text>"));
+	assert_non_null(strstr(text, ">20 us</text>"));
+	assert_non_null(strstr(text, "<title>runs on the GPU: 50 us</title>"));
+	assert_non_null(strstr(text, "<title>suspended by gpreempt: 50 us</title>"));
+	assert_null(strstr(text, "waits for the GPU"));
+	free(text);
+	gp_doc_free(doc);
+}
+
+static void a_page_is_read_from_json(void **state)
+{
+	static const char good[] =
+		"{\"title\": \"T\", \"blocks\": [{\"headline\": \"2 x\", \"text\": \"better\"},"
+		"{\"section\": \"S\"}, {\"fact\": \"seed\", \"value\": 7}, {\"line\": \"L\"},"
+		"{\"table\": null, \"columns\": [\"A\", \"B\"], \"rows\": [[\"x\", {\"ns\": "
+		"5000}]]},"
+		"{\"chart\": \"C\", \"of\": [[\"a\", {\"rate\": 2.5}]]},"
+		"{\"curves\": \"V\", \"of\": [[\"a\", [1000, 2000]]]},"
+		"{\"lanes\": \"W\", \"from_ns\": 0, \"to_ns\": 9000,"
+		" \"of\": [[\"a\", [[0, 4000, \"suspended\"]]]]}]}";
+	static const char *const bad[] = {
+		"{\"blocks\": [{}]}",
+		"{\"blocks\": [{\"table\": null, \"columns\": [\"A\"], \"rows\": [[1, 2]]}]}",
+		"{\"blocks\": [{\"chart\": \"C\", \"of\": [[1, 2]]}]}",
+		"{\"blocks\": [{\"lanes\": \"W\", \"from_ns\": 0, \"to_ns\": 1,"
+		" \"of\": [[\"a\", [[0, 1, \"sleeps\"]]]]}]}",
+	};
+	json_t *json = json_loads(good, 0, NULL);
+	struct gp_doc *doc = gp_show_page(json, NULL);
+	char *text = printed(doc, GP_SHOW_HTML);
+
+	(void)state;
+	assert_non_null(strstr(text, "<b>2 x</b>"));
+	assert_non_null(strstr(text, "<dt>seed</dt><dd>7</dd>"));
+	assert_non_null(strstr(text, "<td class=\"n\">5 us</td>"));
+	assert_non_null(strstr(text, "suspended by gpreempt: 4 us"));
+	free(text);
+	gp_doc_free(doc);
+	json_decref(json);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(bad); i++) {
+		json = json_loads(bad[i], 0, NULL);
+		assert_non_null(json);
+		assert_null(gp_show_page(json, NULL));
+		json_decref(json);
+	}
 }
 
 static void errors_are_remembered(void **state)
@@ -309,6 +382,8 @@ int main(void)
 		cmocka_unit_test(colours_only_where_they_are_wanted),
 		cmocka_unit_test(every_format_shows_an_answer),
 		cmocka_unit_test(curves_are_drawn_on_the_page_only),
+		cmocka_unit_test(bars_and_lanes_have_round_axes),
+		cmocka_unit_test(a_page_is_read_from_json),
 		cmocka_unit_test(errors_are_remembered),
 	};
 

@@ -118,7 +118,7 @@ static void html_escapes_and_loads_nothing(void **state)
 	assert_non_null(strstr(out.data, "default-src 'none'"));
 	assert_non_null(strstr(out.data, "<rect width=\"120.0\""));
 	assert_non_null(strstr(out.data, "<dl>\n<dt>Long name</dt><dd>11.23 ms</dd>"));
-	assert_non_null(strstr(out.data, "</dl>\n<table>"));
+	assert_non_null(strstr(out.data, "</dl>\n<p class=\"k\">"));
 	gp_buf_free(&out);
 	gp_doc_free(doc);
 }
