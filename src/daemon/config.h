@@ -100,11 +100,14 @@ struct gp_daemon_config {
 	u32 max_jobs, max_processes, max_queues;
 	char metrics_address[GP_CONFIG_TEXT]; /* a number, of IPv4 or IPv6 */
 	u32 metrics_port;                     /* 0: none */
-	u32 metrics_jobs;                     /* enum gp_daemon_metrics_jobs */
-	u32 metrics_max_jobs;                 /* with separate series */
-	u64 latency_target_ns;                /* of the class online, for alerts; 0: none */
-	bool activity;   /* read which process uses a GPU, where the driver reports it */
-	bool stand_down; /* where acting costs more than it gains */
+	char decision_log[GP_CONFIG_TEXT];    /* a file; "": none */
+	u64 decision_log_bytes;               /* before it rotates */
+	u32 decision_log_files;
+	u32 metrics_jobs;      /* enum gp_daemon_metrics_jobs */
+	u32 metrics_max_jobs;  /* with separate series */
+	u64 latency_target_ns; /* of the class online, for alerts; 0: none */
+	bool activity;         /* read which process uses a GPU, where the driver reports it */
+	bool stand_down;       /* where acting costs more than it gains */
 
 	/* The first is "*", whether it was given or not. */
 	struct gp_daemon_config_device *devices;

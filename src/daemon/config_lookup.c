@@ -60,6 +60,8 @@ int gp_daemon_config_defaults(struct gp_daemon_config *config)
 		.max_queues = 65536,
 		.metrics_address = "127.0.0.1",
 		.metrics_max_jobs = 100,
+		.decision_log_bytes = 64ull << 20,
+		.decision_log_files = 4,
 	};
 	if (gp_array_grow((void **)&config->devices, 0, &config->device_capacity,
 			  sizeof(*config->devices)) ||

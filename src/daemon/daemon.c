@@ -124,6 +124,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 		gp_daemon_host_respec(daemon, job);
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
+	gp_daemon_diary_configure(daemon);
 	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)
 		begin_to_act(daemon);
 	gp_diag(daemon->diag, GP_NOTE, "configuration reloaded; mode %s",
@@ -207,6 +208,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 		return gp_fail(daemon->diag, error, "cannot start: %s", strerror(-error));
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
+	gp_daemon_diary_configure(daemon);
 	if (sd_watchdog_enabled(0, &interval_us) > 0) {
 		daemon->watchdog_ns = interval_us * 1000 / 3;
 		gp_timer_init(&daemon->watchdog_timer, watchdog);
@@ -219,6 +221,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 void gp_daemon_free(struct gp_daemon *daemon)
 {
 	sd_notify(0, "STOPPING=1");
+	gp_daemon_diary_snapshot(daemon);
 	gp_daemon_metrics_stop(daemon);
 	if (daemon->sched) {
 		/* The connection's end lets go of all at once; one client after the other would
@@ -228,6 +231,8 @@ void gp_daemon_free(struct gp_daemon *daemon)
 		gp_daemon_agents_stop(daemon);
 	}
 	gp_daemon_service_stop(daemon);
+	/* Last, because a disk may be slow; nothing is held any more. */
+	gp_daemon_diary_stop(daemon);
 	gp_loop_unwatch(&daemon->loop, &daemon->signal_watch);
 	gp_loop_unwatch(&daemon->loop, &daemon->group_watch);
 	gp_daemon_activity_free(daemon);

@@ -13,6 +13,7 @@
  *   strict.c   suspensions on GPUs that do not show work
  *   turns.c    jobs on them that run one at a time
  *   activity.c which process had a GPU, where the driver reports it
+ *   diary.c    decisions on disk
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: if it dies or hangs, everything resumes.
@@ -28,6 +29,7 @@
 #include "base/loop.h"
 #include "daemon/activity.h"
 #include "daemon/config.h"
+#include "daemon/diary.h"
 #include "daemon/keep.h"
 #include "daemon/latency.h"
 #include "daemon/record.h"
@@ -343,6 +345,7 @@ struct gp_daemon {
 	struct gp_daemon_accounts accounts; /* jobs that ended */
 	struct gp_proto_msg_stats stats;
 	struct gp_daemon_metrics metrics;
+	struct gp_daemon_diary diary;   /* on disk */
 	struct gp_wire_message message; /* the last one received */
 	char answer[GP_PROTO_MAX];      /* room for one that is sent */
 };

@@ -28,7 +28,10 @@ static u32 first_pid(const struct gp_daemon_job *job)
 
 static void add_line(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
 {
-	gp_daemon_service_follow(daemon, gp_daemon_record_add(&daemon->record, line));
+	const struct gp_proto_msg_decision *kept = gp_daemon_record_add(&daemon->record, line);
+
+	gp_daemon_service_follow(daemon, kept);
+	gp_daemon_diary_decision(daemon, kept);
 }
 
 static void name_job(const struct gp_daemon_job *job, u64 *id, u32 *pid, char *name)

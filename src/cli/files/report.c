@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "cli/daemon/diary.h"
 #include "cli/files/report_command.h"
 #include "trace/analyse/submission.h"
 #include "trace/read/rocprof.h"
@@ -17,7 +20,11 @@ struct input {
 	struct gp_trace_rocprof_stats stats;
 };
 
+enum { OPTION_LAST = 256, OPTION_DECISIONS };
+
 struct arguments {
+	u64 last_ns;           /* of decisions on disk; 0: files of a profiler are reported */
+	const char *decisions; /* the file of them */
 	struct gp_cli_report_cli cli;
 	struct gp_trace_submission submission;
 	struct input *inputs;
@@ -26,8 +33,36 @@ struct arguments {
 
 static int set_option(void *ctx, int id, const char *value)
 {
-	gp_cli_report_option(&((struct arguments *)ctx)->cli, id, value);
+	struct arguments *arguments = ctx;
+
+	if (id == OPTION_LAST)
+		return gp_option_duration(arguments->cli.command, "last", value, GP_NS_PER_S,
+					  INT64_MAX / 2, &arguments->last_ns);
+	if (id == OPTION_DECISIONS)
+		arguments->decisions = value;
+	else
+		gp_cli_report_option(&arguments->cli, id, value);
 	return 0;
+}
+
+/* What gpreemptd decided, instead of a profiler's files. */
+static int report_decisions(struct arguments *arguments)
+{
+	const char *path = arguments->decisions ? arguments->decisions : GP_DIARY_FILE;
+	struct gp_doc *doc;
+	struct timespec now;
+	int error;
+	s64 to;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	to = (s64)now.tv_sec * (s64)GP_NS_PER_S + now.tv_nsec;
+	doc = gp_cli_diary_report(path, to - (s64)arguments->last_ns, to,
+				  &arguments->cli.sink.diag);
+	if (!doc)
+		return -EIO;
+	error = gp_cli_report_print(&arguments->cli, doc);
+	gp_doc_free(doc);
+	return error;
 }
 
 static int add_input(struct arguments *arguments, const char *path)
@@ -219,6 +254,13 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (arguments.decisions && !arguments.last_ns)
+		return gp_usage_error(command, "--decisions needs --last");
+	if (arguments.last_ns && (first < argc || arguments.cli.perfetto))
+		return gp_usage_error(
+			command, "--last reports on gpreemptd; it takes no files and no timeline");
+	if (arguments.last_ns)
+		return report_decisions(&arguments) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	if (first == argc)
 		return gp_usage_error(command, "%s",
 				      _("no files given; name rocprof files or their directory"));
@@ -241,6 +283,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 static const struct gp_option options[] = {
 	GP_REPORT_OPTIONS,
 	GP_REPORT_PERFETTO,
+	{OPTION_LAST, "last", GP_REQUIRED_ARGUMENT, "DURATION", GP_COMPLETE_NONE,
+	 N_("report on gpreemptd instead of files: the last DURATION of its\ndecision_log")},
+	{OPTION_DECISIONS, "decisions", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("with --last: the decision_log (default:\n/var/log/gpreempt/decisions.jsonl)")},
 	{0},
 };
 
@@ -253,11 +299,16 @@ const struct gp_command gp_cli_report = {
 		"Reads rocprof (v1, v2) and rocprofv3 files (CSV, JSON, database). Shows HIP\n"
 		"and HSA calls, kernels, copies, queues, the time spent in each layer and where\n"
 		"HIP calls wait, and checks how work is submitted. Data that appears in two\n"
-		"files of one run is counted once."),
+		"files of one run is counted once.\n"
+		"\n"
+		"With --last, reports on gpreemptd instead: which job had which GPU when, and\n"
+		"which was held for which, from the decisions that it writes to disk."),
 	.options = options,
 	.examples = "  # the directory rocprof or rocprofv3 wrote to\n"
 		    "  gpreempt report out/\n"
 		    "  gpreempt report --html report.html out/host/\n"
+		    "  # the last hour of gpreemptd\n"
+		    "  gpreempt report --last 1h --html hour.html\n"
 		    "  gpreempt report --json trace_rocprof.json | jq .layers\n",
 	.run = run,
 };

@@ -6,16 +6,18 @@
 #include <unistd.h>
 
 #include "show/term.h"
+#include "cli/daemon/diary.h"
+#include "cli/watch/top_replay.h"
 #include "cli/watch/top_screen.h"
 
 enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 'f' };
-enum { OPTION_DRIVER = 256, OPTION_ROOT };
+enum { OPTION_DRIVER = 256, OPTION_ROOT, OPTION_REPLAY, OPTION_AT };
 
 struct settings {
 	const struct gp_command *command;
 	bool once, json, driver;
 	enum gp_cli_top_sort sort;
-	const char *filter;
+	const char *filter, *replay, *at;
 	struct gp_root root;
 };
 
@@ -35,6 +37,12 @@ static int set(void *ctx, int id, const char *value)
 		break;
 	case OPTION_DRIVER:
 		settings->driver = true;
+		break;
+	case OPTION_REPLAY:
+		settings->replay = value;
+		break;
+	case OPTION_AT:
+		settings->at = value;
 		break;
 	case OPTION_ROOT:
 		settings->root.dir = value;
@@ -120,6 +128,17 @@ static int show(struct settings *settings, struct gp_diag *diag)
 	return error;
 }
 
+static int replay(const struct settings *settings, struct gp_diag *diag)
+{
+	return gp_cli_top_replay(&(struct gp_cli_top_replay){.path = settings->replay,
+							     .at = settings->at,
+							     .sort = settings->sort,
+							     .filter = settings->filter,
+							     .once = settings->once,
+							     .json = settings->json},
+				 diag);
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command, .root = {.dir = ""}};
@@ -131,6 +150,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	gp_command_diag_init(&sink, command);
+	if (settings.at && !settings.replay)
+		return gp_usage_error(command, "--at needs --replay");
+	if (settings.replay)
+		return replay(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	if (!gp_root_is_live(&settings.root) && !settings.driver)
 		return gp_usage_error(command, "--root needs --driver");
 	if (gp_command_check_root(command, &settings.root))
@@ -148,6 +171,12 @@ static const struct gp_option options[] = {
 	 N_("show only jobs with TEXT in their name, group or pid")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("show the driver's built-in scheduler instead of gpreemptd")},
+	{OPTION_REPLAY, "replay", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("show what gpreemptd wrote to FILE (decision_log), one\nsnapshot every 10 s; keys h "
+	    "and l go back and forward")},
+	{OPTION_AT, "at", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("with --replay: begin with the state at TIME (14:03,\n'2026-11-17 14:03:05'; default: "
+	    "the last)")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("with --driver: read DIR/sys instead of the live system")},
 	{0},
@@ -173,6 +202,7 @@ const struct gp_command gp_cli_top = {
 	.options = options,
 	.examples = "  gpreempt top\n"
 		    "  gpreempt top --once --sort held --filter train\n"
-		    "  gpreempt top --once --driver\n",
+		    "  gpreempt top --once --driver\n"
+		    "  gpreempt top --replay " GP_DIARY_FILE " --at 14:03\n",
 	.run = run,
 };

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A span of time from decisions on disk. How long jobs ran and were held comes from the snapshots,
+ * which are ten seconds apart; which job was held for which comes from the decisions.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core.h"
+#include "base/i18n.h"
+#include "cli/daemon/daemon_client.h"
+#include "cli/daemon/diary.h"
+#include "sched/sched.h"
+
+enum { SLOTS = 12, LONGEST = 20 };
+
+/* Of one life of the daemon: ids of jobs begin anew with the next. */
+struct job {
+	u64 life, id;
+	struct gp_proto_msg_job last; /* its last snapshot; zero: only decisions name it */
+	bool seen;
+	u32 pid;
+	char name[GP_PROTO_NAME];
+	s64 first_wall, last_wall;
+	u64 ran_ns, held_ns, suspends; /* in the span */
+	u64 ran[SLOTS], held[SLOTS];
+	/* A hold that is not over. */
+	s64 held_at; /* 0: none */
+	struct gp_proto_msg_decision why;
+};
+
+struct pair {
+	char job[96], other[96];
+	u32 gpu_id;
+	bool observed;
+	u64 times, total_ns, longest_ns;
+};
+
+struct hold {
+	char job[96], other[96];
+	u32 gpu_id, why;
+	bool observed, open;
+	s64 at;
+	u64 ns;
+};
+
+struct span {
+	s64 from, to, slot_ns;
+	u32 slots;
+	u64 life, decisions;
+	u64 preemptions, would;
+	struct job *jobs;
+	size_t job_count, job_capacity;
+	struct pair *pairs;
+	size_t pair_count, pair_capacity;
+	struct hold longest[LONGEST]; /* longest first */
+	u32 hold_count;
+	struct gp_proto_msg_device devices[GP_DAEMON_DEVICES];
+	u32 device_count;
+};
+
+static struct job *job_of(struct span *span, u64 id, u32 pid, const char *name, s64 at)
+{
+	struct job *job;
+
+	for (size_t i = span->job_count; i > 0; i--) {
+		job = &span->jobs[i - 1];
+		if (job->id == id && job->life == span->life) {
+			job->last_wall = at;
+			return job;
+		}
+	}
+	if (gp_array_grow((void **)&span->jobs, span->job_count, &span->job_capacity,
+			  sizeof(*span->jobs)))
+		return NULL;
+	job = &span->jobs[span->job_count++];
+	*job = (struct job){
+		.life = span->life, .id = id, .pid = pid, .first_wall = at, .last_wall = at};
+	snprintf(job->name, sizeof(job->name), "%s", name);
+	return job;
+}
+
+/* ---- holds ---- */
+
+static int count_pair(struct span *span, const struct hold *hold)
+{
+	struct pair *pair = NULL;
+
+	for (size_t i = 0; i < span->pair_count && !pair; i++) {
+		struct pair *old = &span->pairs[i];
+
+		if (old->gpu_id == hold->gpu_id && old->observed == hold->observed &&
+		    strcmp(old->job, hold->job) == 0 && strcmp(old->other, hold->other) == 0)
+			pair = old;
+	}
+	if (!pair) {
+		if (gp_array_grow((void **)&span->pairs, span->pair_count, &span->pair_capacity,
+				  sizeof(*span->pairs)))
+			return -ENOMEM;
+		pair = &span->pairs[span->pair_count++];
+		*pair = (struct pair){.gpu_id = hold->gpu_id, .observed = hold->observed};
+		memcpy(pair->job, hold->job, sizeof(pair->job));
+		memcpy(pair->other, hold->other, sizeof(pair->other));
+	}
+	pair->times++;
+	pair->total_ns += hold->ns;
+	pair->longest_ns = GP_MAX(pair->longest_ns, hold->ns);
+	return 0;
+}
+
+static void keep_longest(struct span *span, const struct hold *hold)
+{
+	u32 place = span->hold_count;
+
+	while (place > 0 && span->longest[place - 1].ns < hold->ns)
+		place--;
+	if (place >= LONGEST)
+		return;
+	span->hold_count = GP_MIN(span->hold_count + 1, (u32)LONGEST);
+	memmove(&span->longest[place + 1], &span->longest[place],
+		(span->hold_count - place - 1) * sizeof(*hold));
+	span->longest[place] = *hold;
+}
+
+static int end_hold(struct span *span, struct job *job, s64 at, bool open)
+{
+	struct hold hold = {.gpu_id = job->why.gpu_id,
+			    .why = job->why.why,
+			    .observed = job->why.observed,
+			    .open = open,
+			    .at = job->held_at,
+			    .ns = (u64)GP_MAX(at - job->held_at, 0)};
+
+	if (!job->held_at)
+		return 0;
+	gp_cli_decision_who(job->name, job->pid, hold.job, sizeof(hold.job));
+	if (job->why.other)
+		gp_cli_decision_who(job->why.other_name, job->why.other_pid, hold.other,
+				    sizeof(hold.other));
+	job->held_at = 0;
+	keep_longest(span, &hold);
+	return count_pair(span, &hold);
+}
+
+static int take_decision(struct span *span, const struct gp_proto_diary_line *line)
+{
+	const struct gp_proto_msg_decision *decision = &line->is.decision;
+	struct job *job;
+
+	span->decisions++;
+	if (!decision->job)
+		return 0;
+	job = job_of(span, decision->job, decision->job_pid, decision->job_name, line->wall_ns);
+	if (!job)
+		return -ENOMEM;
+	if (decision->kind == GP_DECISION_SUSPEND && decision->why != GP_SCHED_WHY_JOINED) {
+		span->preemptions += decision->other && !decision->observed;
+		span->would += decision->other && decision->observed;
+		if (!job->held_at) {
+			job->held_at = line->wall_ns;
+			job->why = *decision;
+		}
+	}
+	if (decision->kind == GP_DECISION_RESUME || decision->kind == GP_DECISION_WENT)
+		return end_hold(span, job, line->wall_ns, false);
+	return 0;
+}
+
+/* ---- snapshots ---- */
+
+static int take_job(struct span *span, const struct gp_proto_diary_line *line)
+{
+	const struct gp_proto_msg_job *now = &line->is.job;
+	struct job *job = job_of(span, now->id, now->pid, now->name, line->wall_ns);
+	u32 slot = GP_MIN((u32)((line->wall_ns - span->from) / span->slot_ns), span->slots - 1);
+	/* Where the driver reports who had the GPU, that counts. */
+	u64 ran = now->activity ? now->active_ns : now->ran_ns, before;
+
+	if (!job)
+		return -ENOMEM;
+	if (job->seen) {
+		before = job->last.activity ? job->last.active_ns : job->last.ran_ns;
+		ran = ran > before ? ran - before : 0;
+		job->ran[slot] += ran;
+		job->ran_ns += ran;
+		job->held[slot] += now->held_ns - GP_MIN(job->last.held_ns, now->held_ns);
+		job->held_ns += now->held_ns - GP_MIN(job->last.held_ns, now->held_ns);
+		job->suspends += now->suspends - GP_MIN(job->last.suspends, now->suspends);
+	}
+	job->last = *now;
+	job->seen = true;
+	return 0;
+}
+
+static void take_device(struct span *span, const struct gp_proto_msg_device *device)
+{
+	u32 i = 0;
+
+	while (i < span->device_count && span->devices[i].gpu_id != device->gpu_id)
+		i++;
+	if (i == GP_DAEMON_DEVICES)
+		return;
+	span->devices[i] = *device;
+	span->device_count = GP_MAX(span->device_count, i + 1);
+}
+
+static int take(void *ctx, const struct gp_proto_diary_line *line)
+{
+	struct span *span = ctx;
+	int error = 0;
+
+	if (line->wall_ns >= span->to)
+		return 0;
+	switch (line->kind) {
+	case GP_DIARY_DECISION:
+		return take_decision(span, line);
+	case GP_DIARY_JOB:
+		return take_job(span, line);
+	case GP_DIARY_DEVICE:
+		take_device(span, &line->is.device);
+		return 0;
+	default: /* GP_DIARY_STATE */
+		/* Another life of the daemon: what it held was released. */
+		for (size_t i = 0;
+		     line->is.state.started_ns != span->life && i < span->job_count && !error; i++)
+			error = end_hold(span, &span->jobs[i], span->jobs[i].last_wall, false);
+		span->life = line->is.state.started_ns;
+		return error;
+	}
+}
+
+/* ---- the document ---- */
+
+static const char *gpu_name(const struct span *span, u32 gpu_id, char *out, size_t size)
+{
+	for (u32 i = 0; i < span->device_count; i++) {
+		if (span->devices[i].gpu_id == gpu_id && span->devices[i].name[0]) {
+			snprintf(out, size, "%x (%s)", gpu_id, span->devices[i].name);
+			return out;
+		}
+	}
+	snprintf(out, size, "%x", gpu_id);
+	return out;
+}
+
+static void cell_gpu(const struct span *span, struct gp_doc *doc, u32 gpu_id)
+{
+	char name[96];
+
+	gp_doc_cell(doc, gp_v_if(gpu_id != 0, gp_v_as(gp_v_count(gpu_id),
+						      gpu_name(span, gpu_id, name, sizeof(name)))));
+}
+
+static void put_summary(const struct span *span, struct gp_doc *doc, const char *path)
+{
+	char from[32], to[32];
+
+	gp_cli_diary_time(span->from, from, sizeof(from));
+	gp_cli_diary_time(span->to, to, sizeof(to));
+	gp_doc_section(doc, "span", N_("Period"));
+	gp_doc_fact(doc, "from", N_("from"), gp_v_text(from));
+	gp_doc_fact(doc, "to", N_("to"), gp_v_text(to));
+	gp_doc_fact(doc, "file", N_("file"), gp_v_text(path));
+	gp_doc_fact(doc, "decisions", N_("decisions"), gp_v_count(span->decisions));
+	gp_doc_fact(doc, "preemptions", N_("preemptions"), gp_v_count(span->preemptions));
+	if (span->would)
+		gp_doc_fact(doc, "would_preemptions", N_("preemptions in mode act (observed)"),
+			    gp_v_count(span->would));
+}
+
+static void put_jobs(const struct span *span, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "jobs", N_("Jobs"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "job", N_("JOB"));
+	gp_doc_column(doc, "group", N_("GROUP"));
+	gp_doc_optional(doc);
+	gp_doc_column(doc, "uid", N_("UID"));
+	gp_doc_column(doc, "class", N_("CLASS"));
+	gp_doc_column(doc, "gpu", N_("GPU"));
+	gp_doc_column(doc, "from", N_("FROM"));
+	gp_doc_column(doc, "to", N_("TO"));
+	gp_doc_column(doc, "ran_ns", N_("RAN"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "held_ns", N_("HELD"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "suspends", N_("SUSPENDS"));
+	gp_doc_column(doc, "p99_ns", N_("LATENCY P99"));
+	for (size_t i = 0; i < span->job_count; i++) {
+		const struct job *job = &span->jobs[i];
+		char text[96];
+
+		gp_cli_decision_who(job->name, job->pid, text, sizeof(text));
+		gp_doc_cell(doc, gp_v_text(text));
+		gp_doc_cell(doc, gp_v_text_or_missing(job->last.group));
+		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_count(job->last.uid)));
+		gp_doc_cell(doc,
+			    gp_v_if(job->seen, gp_v_text(gp_cli_class_name(job->last.job_class))));
+		cell_gpu(span, doc, job->last.gpu_id);
+		gp_cli_diary_time(job->first_wall, text, sizeof(text));
+		gp_doc_cell(doc, gp_v_text(text));
+		gp_cli_diary_time(job->last_wall, text, sizeof(text));
+		gp_doc_cell(doc, gp_v_text(text));
+		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_ns(job->ran_ns)));
+		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_ns(job->held_ns)));
+		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_count(job->suspends)));
+		gp_doc_cell(doc, gp_v_if(job->last.latency_count != 0,
+					 gp_v_ns(job->last.latency_p99_ns)));
+	}
+}
+
+static void put_slots(const struct span *span, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "usage", N_("GPU use over time"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "from", N_("FROM"));
+	gp_doc_column(doc, "gpu", N_("GPU"));
+	gp_doc_column(doc, "job", N_("JOB"));
+	gp_doc_column(doc, "ran_ns", N_("RAN"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "held_ns", N_("HELD"));
+	gp_doc_bars(doc);
+	for (u32 slot = 0; slot < span->slots; slot++) {
+		for (size_t i = 0; i < span->job_count; i++) {
+			const struct job *job = &span->jobs[i];
+			char text[96];
+
+			if (!job->ran[slot] && !job->held[slot])
+				continue;
+			gp_cli_diary_time(span->from + slot * span->slot_ns, text, sizeof(text));
+			gp_doc_cell(doc, gp_v_text(text));
+			cell_gpu(span, doc, job->last.gpu_id);
+			gp_cli_decision_who(job->name, job->pid, text, sizeof(text));
+			gp_doc_cell(doc, gp_v_text(text));
+			gp_doc_cell(doc, gp_v_ns(job->ran[slot]));
+			gp_doc_cell(doc, gp_v_ns(job->held[slot]));
+		}
+	}
+}
+
+static void put_pairs(const struct span *span, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "holds", N_("Which job was held for which"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "job", N_("JOB"));
+	gp_doc_column(doc, "other", N_("HELD FOR"));
+	gp_doc_column(doc, "gpu", N_("GPU"));
+	gp_doc_column(doc, "times", N_("TIMES"));
+	gp_doc_column(doc, "total_ns", N_("TOTAL"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "longest_ns", N_("LONGEST"));
+	gp_doc_column(doc, "acted", N_("ACTED"));
+	for (size_t i = 0; i < span->pair_count; i++) {
+		const struct pair *pair = &span->pairs[i];
+
+		gp_doc_cell(doc, gp_v_text(pair->job));
+		gp_doc_cell(doc, gp_v_text_or_missing(pair->other));
+		cell_gpu(span, doc, pair->gpu_id);
+		gp_doc_cell(doc, gp_v_count(pair->times));
+		gp_doc_cell(doc, gp_v_ns(pair->total_ns));
+		gp_doc_cell(doc, gp_v_ns(pair->longest_ns));
+		gp_doc_cell(doc, gp_v_bool(!pair->observed));
+	}
+}
+
+static void put_longest(const struct span *span, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "longest", N_("Longest holds"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "from", N_("FROM"));
+	gp_doc_column(doc, "job", N_("JOB"));
+	gp_doc_column(doc, "other", N_("HELD FOR"));
+	gp_doc_column(doc, "gpu", N_("GPU"));
+	gp_doc_column(doc, "held_ns", N_("HELD"));
+	gp_doc_column(doc, "why", N_("REASON"));
+	gp_doc_column(doc, "ended", N_("ENDED"));
+	for (u32 i = 0; i < span->hold_count; i++) {
+		const struct hold *hold = &span->longest[i];
+		char text[32];
+
+		gp_cli_diary_time(hold->at, text, sizeof(text));
+		gp_doc_cell(doc, gp_v_text(text));
+		gp_doc_cell(doc, gp_v_text(hold->job));
+		gp_doc_cell(doc, gp_v_text_or_missing(hold->other));
+		cell_gpu(span, doc, hold->gpu_id);
+		gp_doc_cell(doc, gp_v_ns(hold->ns));
+		gp_doc_cell(doc, gp_v_text(gp_sched_why_name(hold->why)));
+		gp_doc_cell(doc, gp_v_bool(!hold->open));
+	}
+}
+
+struct gp_doc *gp_cli_diary_report(const char *path, s64 from_wall_ns, s64 to_wall_ns,
+				   struct gp_diag *diag)
+{
+	const s64 snapshot = 10 * (s64)GP_NS_PER_S;
+	struct span span = {.from = from_wall_ns, .to = to_wall_ns};
+	struct gp_doc *doc = NULL;
+	int error;
+
+	span.slots = (u32)GP_MAX(GP_MIN((span.to - span.from) / snapshot, (s64)SLOTS), 1);
+	span.slot_ns = GP_MAX((span.to - span.from) / span.slots, 1);
+	error = gp_cli_diary_read(path, true, span.from, diag, take, &span);
+	for (size_t i = 0; i < span.job_count && !error; i++)
+		error = end_hold(&span, &span.jobs[i], span.to, true);
+	if (error == -ENOMEM)
+		gp_fail(diag, error, "out of memory");
+	if (!error)
+		doc = gp_doc_new("usage", N_("GPUs and jobs"));
+	if (doc) {
+		put_summary(&span, doc, path);
+		put_jobs(&span, doc);
+		put_pairs(&span, doc);
+		put_longest(&span, doc);
+		put_slots(&span, doc);
+	}
+	free(span.jobs);
+	free(span.pairs);
+	return doc;
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Decisions on disk: written while a trainer makes room, rotated by size, and read by report and top."""
+import glob
+import json
+import os
+import unittest
+
+import test_gpreemptd as rig
+
+
+class Diary(rig.Daemon):
+    def log(self, keys):
+        self.file = os.path.join(self.place, "decisions.jsonl")
+        return self.daemon(rig.ACT.replace("[daemon]\n", f"[daemon]\ndecision_log = {self.file}\n{keys}", 1))
+
+    def lines(self):
+        names = sorted(glob.glob(self.file + "*"), reverse=True)
+        return [json.loads(line) for name in names for line in open(name) if line.endswith("\n")]
+
+    def test_who_had_the_gpu_and_who_was_held_for_whom(self):
+        daemon = self.log("")
+        self.program("offline", "offline_trainer", 600)
+        self.program("online", "online_server", 600)
+        self.held_again("offline_trainer")
+        self.until(lambda: sum(line["is"] == "job" and line["name"] == "offline_trainer" for line in self.lines()) > 1,
+                   "no two snapshots of the trainer")
+        trainer, server = self.job("offline_trainer"), self.job("online_server")
+        daemon.terminate()
+        self.assertEqual(daemon.wait(rig.LIMIT), 0)
+        self.assertEqual(os.stat(self.file).st_mode & 0o007, 0)
+        page = os.path.join(self.place, "page.html")
+        done = self.gpreempt("report", "--last", "1h", "--decisions", self.file, "--json", "--html", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        who, whom = f"offline_trainer (pid {trainer['pid']})", f"online_server (pid {server['pid']})"
+        held = [row for row in report["holds"]["rows"] if (row["job"], row["other"]) == (who, whom)]
+        self.assertEqual(len(held), 1, report["holds"])
+        self.assertGreater(held[0]["times"], 0)
+        self.assertTrue(held[0]["acted"])
+        jobs = {row["job"]: row for row in report["jobs"]["rows"]}
+        self.assertEqual(jobs[whom]["class"], "online")
+        self.assertGreater(jobs[who]["ran_ns"], 0)
+        self.assertGreater(jobs[who]["held_ns"], 0)
+        self.assertTrue(any(row["job"] == who and row["ran_ns"] for row in report["usage"]["rows"]))
+        with open(page) as file:
+            text = file.read()
+        self.assertIn(whom, text)
+        self.assertNotIn("<script", text)
+        self.replays({"offline_trainer", "online_server"})
+
+    def replays(self, names):
+        done = self.gpreempt("top", "--replay", self.file, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({job["name"] for job in json.loads(done.stdout)["jobs"]}, names)
+        # Before the first snapshot there is only the first: no program had started.
+        done = self.gpreempt("top", "--replay", self.file, "--at", "2001-01-01 00:00", "--json")
+        self.assertEqual(json.loads(done.stdout)["jobs"], [])
+        done = self.gpreempt("top", "--replay", self.file, "--at", "noon")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("invalid time 'noon'", done.stderr)
+
+    def test_files_rotate_and_the_oldest_goes(self):
+        self.log("decision_log_size = 64KiB\ndecision_log_files = 2\n")
+        self.program("offline", "offline_trainer", 600)
+        self.program("online", "online_server", 600)
+        # So many lines that a second rotation removed the first of them.
+        first = self.until(lambda: self.lines(), "nothing is written")[0]
+        self.until(lambda: self.lines()[0] != first, "no file was removed")
+        self.assertEqual(sorted(os.path.basename(name) for name in glob.glob(self.file + "*")),
+                         ["decisions.jsonl", "decisions.jsonl.1"])
+        done = self.gpreempt("report", "--last", "1h", "--decisions", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("offline_trainer", done.stdout)
+
+    def test_a_file_that_cannot_be_written_is_a_warning(self):
+        daemon = self.daemon(rig.ACT.replace("[daemon]\n", f"[daemon]\ndecision_log = {self.place}/none/file\n", 1))
+        daemon.terminate()
+        self.assertIn("none/file: No such file or directory", daemon.communicate(timeout=rig.LIMIT)[0])
+        self.assertEqual(daemon.returncode, 0)
+
+    def test_a_file_that_is_missing_or_another_is_named(self):
+        done = self.gpreempt("report", "--last", "1h", "--decisions", os.path.join(self.place, "none"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set decision_log in gpreemptd.conf", done.stderr)
+        other = os.path.join(self.place, "other")
+        with open(other, "w") as file:
+            file.write("hello\n")
+        done = self.gpreempt("top", "--replay", other)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("contains no decisions of gpreemptd", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
