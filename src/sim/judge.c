@@ -86,6 +86,7 @@ static void take_request(void *data, u32 index, u64 arrived, u64 done, u64 work)
 		.arrived_ns = arrived - judge->from_ns,
 		.work_ns = work * judge->stretch_ppm / STRETCH_NONE,
 		.due_ns = done - judge->from_ns,
+		.server = index,
 	};
 }
 
@@ -222,10 +223,21 @@ static struct gp_sim_oracle_cost cheapest(const struct gp_sim_scenario *s)
 	return best;
 }
 
+/* Servers are named by their job. */
+static struct gp_sim_oracle_limits limits_of(const struct gp_sim_scenario *s)
+{
+	u32 batch = 0;
+
+	for (u32 i = 0; i < s->job_count; i++)
+		batch += !is_online(&s->jobs[i]);
+	return gp_sim_oracle_limits(&s->chip.model, s->job_count, batch, s->sched.max_suspend_ns);
+}
+
 int gp_sim_judge_end(struct gp_sim_judge *judge, const struct gp_sim_result *result,
 		     struct gp_sim_verdict *out)
 {
 	const struct gp_sim_scenario *s = judge->scenario;
+	struct gp_sim_oracle_limits limits = limits_of(s);
 	int error = judge->error;
 
 	*out = (struct gp_sim_verdict){.cost = cheapest(s)};
@@ -238,7 +250,7 @@ int gp_sim_judge_end(struct gp_sim_judge *judge, const struct gp_sim_result *res
 		*(is_online(&s->jobs[i]) ? &out->online_ns : &out->offline_ns) += used;
 	}
 	/* A visit at either end may be half inside. */
-	error = gp_sim_oracle(judge->requests, judge->request_count, &out->cost,
+	error = gp_sim_oracle(judge->requests, judge->request_count, &out->cost, &limits,
 			      out->time_ns + out->cost.suspend_ns + out->cost.resume_ns,
 			      &out->oracle);
 	out->oracle.offline_ns = GP_MIN(out->oracle.offline_ns, out->time_ns);

@@ -84,30 +84,172 @@ static struct best solve(const struct gp_sim_oracle_request *requests, const u64
 	return best[count];
 }
 
-int gp_sim_oracle(struct gp_sim_oracle_request *requests, size_t count,
-		  const struct gp_sim_oracle_cost *cost, u64 time_ns,
-		  struct gp_sim_oracle_result *out)
+/* Visits of that cost, for all requests. */
+static void cut(const struct gp_sim_oracle_request *requests, const u64 *done, size_t count,
+		u64 visit, struct best *best, struct best *out)
 {
-	u64 visit = cost->suspend_ns + cost->resume_ns, lost = 0;
-	u64 *done = calloc(count + 1, sizeof(*done));
-	struct best *best = calloc(PART + 1, sizeof(*best));
-	int error = done && best ? 0 : -ENOMEM;
-
-	*out = (struct gp_sim_oracle_result){0};
-	if (!error)
-		out->online_ns = prepare(requests, count, done);
-	for (size_t i = 0; !error && i < count; i += PART) {
+	*out = (struct best){0};
+	for (size_t i = 0; i < count; i += PART) {
 		struct best part =
 			solve(requests + i, done + i, GP_MIN(count - i, (size_t)PART), visit, best);
 
 		/* A visit over the border of two parts is in both of them. */
-		lost += part.lost_ns - (i ? visit : 0);
+		out->lost_ns += part.lost_ns - (i ? visit : 0);
 		out->pause_ns += part.pause_ns;
 		out->visits += part.visits - (i ? 1 : 0);
 	}
-	lost += out->online_ns;
-	out->offline_ns = time_ns > lost ? time_ns - lost : 0;
-	free(done);
-	free(best);
-	return error;
+}
+
+/*
+ * When each server is needed next: next[i] is the request of the same server after the ones that
+ * request i may be served with, or `count`; NONE where request i is served with one before.
+ */
+#define NONE SIZE_MAX
+
+static void find_next(const struct gp_sim_oracle_request *requests, size_t count, u32 servers,
+		      size_t *next, size_t *last)
+{
+	for (u32 i = 0; i < servers; i++)
+		last[i] = count;
+	for (size_t i = count; i--;) {
+		u32 server = requests[i].server;
+
+		next[i] = last[server];
+		last[server] = i;
+	}
+	/* The order is that of due times as well: a later one is due later. */
+	for (size_t i = 0; i < count; i++) {
+		size_t follower = next[i];
+
+		if (follower == NONE || follower == count)
+			continue;
+		for (u64 due = requests[i].due_ns;
+		     follower != count && requests[follower].arrived_ns <= due;) {
+			size_t after = next[follower];
+
+			due = requests[follower].due_ns;
+			next[follower] = NONE;
+			follower = after;
+		}
+		next[i] = follower;
+	}
+}
+
+/* Requests to a server that has lost its place of k: the one that is needed last loses it. */
+static u64 count_reloads(const struct gp_sim_oracle_request *requests, size_t count, u32 servers,
+			 u32 k, const size_t *next, size_t *needed)
+{
+	u64 reloads = 0;
+	u32 resident = 0;
+
+	/* needed[s]: 0: not on the hardware, and never was; 1: was; else next need + 2. */
+	for (u32 i = 0; i < servers; i++)
+		needed[i] = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t *own = &needed[requests[i].server], *least = NULL;
+
+		if (next[i] == NONE)
+			continue;
+		if (*own < 2) {
+			reloads += *own; /* the first time it was there from the start */
+			resident++;
+		}
+		*own = next[i] + 2;
+		if (resident <= k)
+			continue;
+		for (u32 s = 0; s < servers; s++)
+			if (needed[s] >= 2 && &needed[s] != own && (!least || needed[s] > *least))
+				least = &needed[s];
+		if (least) {
+			*least = 1;
+			resident--;
+		}
+	}
+	return reloads;
+}
+
+struct gp_sim_oracle_limits gp_sim_oracle_limits(const struct gp_model_chip *chip, u32 servers,
+						 u32 batch, u64 max_suspend_ns)
+{
+	return (struct gp_sim_oracle_limits){
+		.servers = servers,
+		.places = chip->vmids,
+		.change_ns = chip->unmap_ns + chip->map_ns,
+		.queue_ns = chip->unmap_queue_ns + chip->map_queue_ns,
+		.batch = batch,
+		.max_suspend_ns = max_suspend_ns,
+	};
+}
+
+/* Turns that no visit lies between. */
+static u64 turns_of(const struct gp_sim_oracle_limits *limits, u64 time_ns, u64 visits)
+{
+	u64 turns = limits->batch > 1 && limits->max_suspend_ns
+			    ? gp_scale(time_ns, limits->batch, limits->max_suspend_ns)
+			    : 0;
+
+	return turns > visits ? turns - visits : 0;
+}
+
+struct scratch {
+	u64 *done;
+	struct best *best;
+	size_t *next, *needed;
+};
+
+/* With k servers on the hardware. */
+static struct gp_sim_oracle_result
+with_resident(const struct gp_sim_oracle_request *requests, size_t count,
+	      const struct gp_sim_oracle_cost *cost, const struct gp_sim_oracle_limits *limits,
+	      u32 k, u64 time_ns, u64 work_ns, const struct scratch *scratch)
+{
+	u64 queues = k > 1 ? 2 * (u64)(k - 1) * limits->queue_ns : 0, lost;
+	u64 visit = cost->suspend_ns + cost->resume_ns + queues;
+	struct gp_sim_oracle_result result = {.resident = k, .online_ns = work_ns};
+	struct best best;
+
+	cut(requests, scratch->done, count, visit, scratch->best, &best);
+	result.pause_ns = best.pause_ns;
+	result.visits = best.visits;
+	if (k < limits->servers)
+		result.reloads = count_reloads(requests, count, limits->servers, k, scratch->next,
+					       scratch->needed);
+	result.change_ns = result.reloads * (2 * limits->change_ns + queues);
+	result.turn_ns = turns_of(limits, time_ns, best.visits) * visit;
+	lost = work_ns + best.lost_ns + result.change_ns + result.turn_ns;
+	result.offline_ns = time_ns > lost ? time_ns - lost : 0;
+	return result;
+}
+
+int gp_sim_oracle(struct gp_sim_oracle_request *requests, size_t count,
+		  const struct gp_sim_oracle_cost *cost, const struct gp_sim_oracle_limits *limits,
+		  u64 time_ns, struct gp_sim_oracle_result *out)
+{
+	u32 most = limits->places ? GP_MIN(limits->servers, limits->places) : 0;
+	struct scratch scratch = {calloc(count + 1, sizeof(*scratch.done)),
+				  calloc(PART + 1, sizeof(*scratch.best)),
+				  calloc(count + 1, sizeof(*scratch.next)),
+				  calloc(limits->servers + 1, sizeof(*scratch.needed))};
+	bool memory = scratch.done && scratch.best && scratch.next && scratch.needed;
+	u64 work;
+
+	*out = (struct gp_sim_oracle_result){0};
+	if (memory) {
+		work = prepare(requests, count, scratch.done);
+		if (most)
+			find_next(requests, count, limits->servers, scratch.next, scratch.needed);
+		for (u32 k = most ? 1 : 0; k <= most; k++) {
+			struct gp_sim_oracle_result with =
+				with_resident(requests, count, cost, limits, k, time_ns, work,
+					      &scratch);
+
+			if (k <= 1 || with.offline_ns > out->offline_ns)
+				*out = with;
+		}
+	}
+	free(scratch.done);
+	free(scratch.best);
+	free(scratch.next);
+	free(scratch.needed);
+	return memory ? 0 : -ENOMEM;
 }

@@ -12,12 +12,13 @@ static struct gp_sim_oracle_result solve(const struct gp_sim_oracle_request *req
 {
 	struct gp_sim_oracle_request *copy = calloc(count + 1, sizeof(*copy));
 	struct gp_sim_oracle_cost cost = {suspend, resume};
+	struct gp_sim_oracle_limits none = {0};
 	struct gp_sim_oracle_result result;
 
 	assert_non_null(copy);
 	if (count)
 		memcpy(copy, requests, count * sizeof(*copy));
-	assert_int_equal(gp_sim_oracle(copy, count, &cost, time, &result), 0);
+	assert_int_equal(gp_sim_oracle(copy, count, &cost, &none, time, &result), 0);
 	free(copy);
 	return result;
 }
@@ -31,7 +32,7 @@ static void batch_work_has_everything_without_requests(void **state)
 static void each_visit_costs_one_preemption(void **state)
 {
 	/* Two requests of 10 far apart, as early as possible: 100 - 20 - 2 * 5. */
-	static const struct gp_sim_oracle_request far[] = {{20, 10, 0}, {60, 10, 0}};
+	static const struct gp_sim_oracle_request far[] = {{20, 10, 0, 0}, {60, 10, 0, 0}};
 	struct gp_sim_oracle_result result = solve(far, 2, 3, 2, 100);
 
 	(void)state;
@@ -43,8 +44,8 @@ static void each_visit_costs_one_preemption(void **state)
 static void a_gap_shorter_than_a_preemption_is_a_pause(void **state)
 {
 	/* 4 between them: waiting costs 4, going back 5. At 6 it is the other way round. */
-	static const struct gp_sim_oracle_request near[] = {{20, 10, 0}, {34, 10, 0}};
-	static const struct gp_sim_oracle_request wide[] = {{20, 10, 0}, {36, 10, 0}};
+	static const struct gp_sim_oracle_request near[] = {{20, 10, 0, 0}, {34, 10, 0, 0}};
+	static const struct gp_sim_oracle_request wide[] = {{20, 10, 0, 0}, {36, 10, 0, 0}};
 	struct gp_sim_oracle_result result = solve(near, 2, 3, 2, 100);
 
 	(void)state;
@@ -57,9 +58,9 @@ static void a_gap_shorter_than_a_preemption_is_a_pause(void **state)
 static void requests_that_may_wait_share_a_visit(void **state)
 {
 	/* The first may end at 44: it begins at 34, just when the second comes. */
-	static const struct gp_sim_oracle_request late[] = {{20, 10, 44}, {44, 10, 0}};
+	static const struct gp_sim_oracle_request late[] = {{20, 10, 44, 0}, {44, 10, 0, 0}};
 	/* One less, and it is a pause of one. */
-	static const struct gp_sim_oracle_request less[] = {{20, 10, 43}, {44, 10, 0}};
+	static const struct gp_sim_oracle_request less[] = {{20, 10, 43, 0}, {44, 10, 0, 0}};
 
 	(void)state;
 	assert_int_equal(solve(late, 2, 3, 2, 100).offline_ns, 100 - 20 - 5);
@@ -68,10 +69,73 @@ static void requests_that_may_wait_share_a_visit(void **state)
 
 static void requests_may_come_in_any_order(void **state)
 {
-	static const struct gp_sim_oracle_request mixed[] = {{60, 10, 0}, {20, 10, 0}};
+	static const struct gp_sim_oracle_request mixed[] = {{60, 10, 0, 0}, {20, 10, 0, 0}};
 
 	(void)state;
 	assert_int_equal(solve(mixed, 2, 3, 2, 100).offline_ns, 70);
+}
+
+/* Three servers in turn, 100 apart, on a GPU with two places: 10 for a change, 1 for each queue. */
+static void servers_beyond_the_places_cost_changes(void **state)
+{
+	struct gp_sim_oracle_limits limits = {.servers = 3,
+					      .places = 2,
+					      .change_ns = 10,
+					      .queue_ns = 1};
+	struct gp_sim_oracle_cost cost = {3, 2};
+	struct gp_sim_oracle_request requests[6];
+	struct gp_sim_oracle_result result;
+
+	(void)state;
+	for (u32 i = 0; i < 6; i++)
+		requests[i] = (struct gp_sim_oracle_request){100 * (i + 1), 10, 0, i % 3};
+	assert_int_equal(gp_sim_oracle(requests, 6, &cost, &limits, 1000, &result), 0);
+	/* 0 1 2: server 1 is needed last and makes room; 0 stays; then 1 comes back, and 2 stays.
+	 */
+	assert_int_equal(result.resident, 2);
+	assert_int_equal(result.reloads, 1);
+	assert_int_equal(result.change_ns, 2 * 10 + 2);
+	assert_int_equal(result.offline_ns, 1000 - 60 - 6 * (5 + 2) - 22);
+	/* With a place for each no change is needed, and every queue costs. */
+	limits.places = 3;
+	assert_int_equal(gp_sim_oracle(requests, 6, &cost, &limits, 1000, &result), 0);
+	assert_int_equal(result.resident, 3);
+	assert_int_equal(result.reloads, 0);
+	assert_int_equal(result.offline_ns, 1000 - 60 - 6 * (5 + 4));
+}
+
+static void requests_of_a_server_that_may_wait_cost_one_change(void **state)
+{
+	struct gp_sim_oracle_limits limits = {.servers = 2, .places = 1, .change_ns = 10};
+	struct gp_sim_oracle_cost cost = {3, 2};
+	/* Servers 0, 1, 0, 1, 0: the last three within the time that the first of them has. */
+	struct gp_sim_oracle_request requests[] = {{100, 10, 0, 0},
+						   {200, 10, 0, 1},
+						   {300, 10, 500, 0},
+						   {400, 10, 500, 1},
+						   {450, 10, 500, 0}};
+	struct gp_sim_oracle_result result;
+
+	(void)state;
+	assert_int_equal(gp_sim_oracle(requests, 5, &cost, &limits, 1000, &result), 0);
+	assert_int_equal(result.reloads, 2); /* 0 for the third and the last, 1 */
+}
+
+/* Three batch programs, each at least once in 100: 30 turns in 1000, one of them after a visit. */
+static void batch_programs_have_their_turns(void **state)
+{
+	struct gp_sim_oracle_limits limits = {.batch = 3, .max_suspend_ns = 100};
+	struct gp_sim_oracle_cost cost = {3, 2};
+	struct gp_sim_oracle_request request = {100, 10, 0, 0};
+	struct gp_sim_oracle_result result;
+
+	(void)state;
+	assert_int_equal(gp_sim_oracle(&request, 1, &cost, &limits, 1000, &result), 0);
+	assert_int_equal(result.turn_ns, 29 * 5);
+	assert_int_equal(result.offline_ns, 1000 - 10 - 5 - 29 * 5);
+	limits.batch = 1;
+	assert_int_equal(gp_sim_oracle(&request, 1, &cost, &limits, 1000, &result), 0);
+	assert_int_equal(result.turn_ns, 0);
 }
 
 static void costs_are_those_of_the_chip(void **state)
@@ -221,7 +285,7 @@ static void long_lists_lose_one_visit_per_part(void **state)
 	(void)state;
 	assert_non_null(requests);
 	for (u32 i = 0; i < MANY; i++)
-		requests[i] = (struct gp_sim_oracle_request){i * 100 + 50, 10, 0};
+		requests[i] = (struct gp_sim_oracle_request){i * 100 + 50, 10, 0, 0};
 	result = solve(requests, MANY, 3, 2, MANY * 100);
 	/* 85 of each 100; three parts, so two visits for nothing. */
 	assert_int_equal(result.offline_ns, MANY * 85 + 2 * 5);
@@ -266,7 +330,7 @@ static void no_policy_beats_the_oracle(void **state)
 		"[job b]\nclass = online\narrival = every 33ms\nkernel = 2ms\n"
 		"[job c]\nclass = offline\nkernel = %ums\ndepth = 2\n"
 		"[job d]\nclass = offline\nkernel = 13ms\n";
-	static const u32 rates[] = {5, 100, 350}, kernels[] = {3, 20, 500};
+	static const u32 rates[] = {5, 100, 350, 0}, kernels[] = {3, 20, 500, 0};
 	char text[sizeof(format) + 64];
 
 	(void)state;
@@ -346,6 +410,9 @@ int main(void)
 		cmocka_unit_test(a_gap_shorter_than_a_preemption_is_a_pause),
 		cmocka_unit_test(requests_that_may_wait_share_a_visit),
 		cmocka_unit_test(requests_may_come_in_any_order),
+		cmocka_unit_test(servers_beyond_the_places_cost_changes),
+		cmocka_unit_test(requests_of_a_server_that_may_wait_cost_one_change),
+		cmocka_unit_test(batch_programs_have_their_turns),
 		cmocka_unit_test(costs_are_those_of_the_chip),
 		cmocka_unit_test(small_cases_agree_with_trying_everything),
 		cmocka_unit_test(long_lists_lose_one_visit_per_part),
