@@ -58,8 +58,11 @@ struct gp_daemon_worth {
 	u64 since_ns, cost_ns, gain_ns; /* since_ns: the account's first operation; 0: none */
 	enum gp_proto_stand why;        /* it stands down, until again_ns */
 	u64 again_ns, pause_ns, times;
-	bool due; /* the core does not know yet */
+	bool proven; /* acting has gained something for a second since it last stood down */
+	bool due;    /* the core does not know yet */
 };
+
+enum gp_daemon_verdict { GP_DAEMON_NOT_KNOWN, GP_DAEMON_LOSES, GP_DAEMON_GAINS };
 
 struct gp_daemon_job_worth {
 	u32 device;
@@ -74,6 +77,7 @@ struct gp_daemon_device {
 	u32 broken;             /* targets whose breaker is open */
 	u32 running;            /* clients with work on it that are not held */
 	u64 busy_since, busy_ns;
+	u32 places; /* processes that it runs at once; 0: not known */
 	struct gp_daemon_worth worth;
 	struct gp_daemon_device_activity on_gpu;
 };
@@ -470,6 +474,8 @@ void gp_daemon_absent_adapt(struct gp_daemon *daemon);
 /* ---- worth.c ---- */
 
 void gp_daemon_worth_start(struct gp_daemon *daemon);
+/* By an account that has lasted for so long. */
+enum gp_daemon_verdict gp_daemon_worth_verdict(const struct gp_daemon_worth *worth, u64 lasted_ns);
 /* Standing down is forbidden now: measurements start anew. */
 void gp_daemon_worth_forget(struct gp_daemon *daemon);
 /* The core decided; an operation ended; the core gave one up or it failed. */

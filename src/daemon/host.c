@@ -28,6 +28,7 @@ static void sched_time(struct gp_timer *timer)
 static void name_device(struct gp_daemon_device *device, const struct gp_gpu *gpu)
 {
 	device->node = gpu->node;
+	device->places = gpu->processes;
 	snprintf(device->name, sizeof(device->name), "%s", gpu->name);
 	snprintf(device->product, sizeof(device->product), "%s", gpu->product);
 	snprintf(device->uuid, sizeof(device->uuid), "%s", gpu->uuid);
@@ -65,6 +66,7 @@ void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index)
 
 	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
 				gp_gpu_has(device->gpu_id, GP_GPU_SLICES), &config);
+	config.places = device->places;
 	if (device->broken || device->worth.why)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_monotonic_ns(), index, &config);

@@ -49,6 +49,7 @@ struct gp_gpu {
 	u64 vram_bytes;
 	u32 pci_domain, pci_bus, pci_device, pci_function;
 	u32 cp_queues; /* hardware compute queue slots KFD may use, per XCC */
+	u32 processes; /* that it runs at once, by the VMIDs of its generation; 0: not known */
 	u32 sdma_engines, sdma_queues_per_engine;
 	u32 capability;     /* KFD capability bits */
 	u32 firmware;       /* MEC firmware version */

@@ -117,9 +117,7 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 
 	if (held != (j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_SUSPENDED))
 		return "the suspension flag and the run state of a job disagree";
-	if (j->parked && (!held || j->contending))
-		return "a job with work is parked";
-	if (held && !j->parked && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
+	if (held && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
 		return "a job is suspended longer than max_suspend";
 	if (held && !j->held_by)
 		return "a job is suspended without a recorded reason";
@@ -127,11 +125,11 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 		return "a job that is pinned to run is suspended";
 	if (!held && j->pin == GP_SCHED_PIN_HOLD && !j->absent)
 		return "a job that is pinned to stay suspended runs";
-	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending && !j->parked)
+	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending)
 		return "a job without work is suspended";
-	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->parked && !has_reason(s, j))
+	if (held && j->pin != GP_SCHED_PIN_HOLD && !has_reason(s, j))
 		return "a job is suspended, but no running job needs its place";
-	if (held && !j->parked && !gp_order_has(&s->timers, gp_job_index(s, j)))
+	if (held && !gp_order_has(&s->timers, gp_job_index(s, j)))
 		return "a suspended job has no timer that resumes it";
 	if ((j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_RESUMING) && !j->token &&
 	    j->retry_at == GP_SCHED_NEVER)

@@ -197,8 +197,6 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 		send_away(s, d, last, best);
 		return true;
 	}
-	if (gp_sched_park_step(s, d))
-		return true;
 	gp_sched_set_timer(s, s->timer_device + d->index, at);
 	return false;
 }

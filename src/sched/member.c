@@ -67,8 +67,6 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 	}
 	if (d->narrow || m->slot || m->place[GP_ORDER_NEXT])
 		gp_sched_narrow_place(s, m);
-	if (d->config.places || m->processes)
-		gp_sched_park_place(s, m);
 	if (run && !was && d->policy->start)
 		d->policy->start(s, m);
 	s->dirty |= 1ull << m->device;
@@ -109,8 +107,6 @@ static void contend(struct gp_sched *s, struct gp_sched_member *m, bool contends
 	if (m->contends == contends)
 		return;
 	gp_sched_job_tally(s, j);
-	if (contends)
-		gp_sched_unpark(s, j);
 	m->contends = contends;
 	m->mark = s->now;
 	m->waits = false;
@@ -277,8 +273,6 @@ static void expect(struct gp_sched *s, struct gp_sched_member *m)
 	struct gp_sched_job *j = gp_member_job(s, m);
 	u64 until = gp_later(gp_later(m->hint_at, d->suspend_ns), d->config.hint_ns);
 
-	if (j->parked) /* its work is near: it needs its place */
-		gp_sched_job_resume(s, j, GP_SCHED_WHY_CLEAR, GP_SCHED_SHIELD_NONE, NULL);
 	if (m->contends || gp_job_held(j) || !d->policy->ahead ||
 	    j->hint_misses >= GP_SCHED_HINT_TRUST || until <= s->now) {
 		m->hint_at = GP_SCHED_NEVER;

@@ -64,11 +64,12 @@ u64 gp_sched_narrow_forced(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
 	u64 one = gp_sched_narrow_shield(s, device) + d->suspend_ns + d->resume_ns;
+	/* All of them before max_suspend, which nothing puts off. */
+	u64 each = s->config.max_suspend_ns / 8 * 7 / GP_MAX(d->contenders, 1);
 
 	if (d->slots)
 		return GP_SCHED_NEVER;
-	return gp_later(d->forced_at,
-			GP_MIN(FORCED * one, d->narrow_bound / GP_MAX(d->contenders, 1)));
+	return gp_later(d->forced_at, GP_MIN(FORCED * one, each));
 }
 
 static u64 slot_time(const struct gp_sched *s, const struct gp_sched_device *d)

@@ -17,7 +17,7 @@ void gp_sched_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 {
 	u64 at = GP_SCHED_NEVER;
 
-	if (gp_job_held(j) && !j->parked)
+	if (gp_job_held(j))
 		at = gp_later(j->aged_since, j->spec.max_suspend_ns);
 	if (j->token)
 		at = GP_MIN(at, j->op_until);
@@ -177,7 +177,6 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 	s->held--;
 	j->held_ns += s->now - j->held_since;
 	j->held_since = GP_SCHED_NEVER;
-	j->parked = false;
 	j->held_by = 0;
 	j->shield = shield;
 	j->shield_until = GP_SCHED_NEVER;
@@ -403,8 +402,7 @@ void gp_sched_job_timer(struct gp_sched *s, struct gp_sched_job *j)
 {
 	if (j->token && j->op_until <= s->now) {
 		failed(s, j, GP_SCHED_WHY_TIMEOUT, -ETIME);
-	} else if (gp_job_held(j) && !j->parked &&
-		   gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
+	} else if (gp_job_held(j) && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
 		if (j->pin == GP_SCHED_PIN_HOLD)
 			j->pin = GP_SCHED_PIN_NONE;
 		gp_sched_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)

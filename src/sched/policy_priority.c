@@ -111,7 +111,6 @@ const struct gp_sched_policy gp_sched_policy_priority = {
 	.declines = true,
 	.ahead = true,
 	.owes = true,
-	.parks = true,
 	.suspends = GP_SCHED_WHY_INVERSION,
 	.resumes = GP_SCHED_WHY_AGED,
 	.key = key,

@@ -12,10 +12,7 @@
  * Guarantees of every policy, checked by gp_sched_check() (state.h):
  * - No job is held without a live reason: a held job has work, and on some device another job with
  *   work is before it. When the reason ends, the RESUME is among the actions of that same event.
- * - A job without work is held only to make room on the hardware (PARKED, park.c), on devices with
- *   `places`: its RESUME is among the actions of the event that brings its work, unless a higher
- *   job is before it, and its wait counts from then on.
- * - No job with work is held longer than its max_suspend (default 2 s); after that it runs for at
+ * - No job is held longer than its max_suspend (default 2 s); after that it runs for at
  * least turn_ns before it can be held again. Those two together are the starvation bound. Under the
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
  *   at most (P - p) * age_step_ns. Both count what the job was denied before: only a run of turn_ns
@@ -27,7 +24,7 @@
  *   Where stopping all jobs of a level costs more than a quarter of their time, or they are more
  *   than the device has places, they take turns instead of running side by side, if they complete
  *   as much that way (narrow.c). Then each has its part of that time; a turn beside a higher job
- *   becomes shorter with their number, and those by ageing are spread over the ageing time.
+ *   becomes shorter with their number, and those by ageing are spread over max_suspend.
  * - No inversion (lower work running beside higher) lasts longer than the shield that allowed it:
  *   a resume that is under way (op_timeout_ns), min_run_ns after it, turn_ns after one by ageing or
  *   max_suspend, the cost estimate when a preemption is declined, what it is owed (at most
@@ -115,8 +112,8 @@ struct gp_sched_device_config {
 	u64 age_step_ns;  /* priority: held for this long = one level up; 0: no ageing */
 	u64 slice_ns;     /* fair: how far ahead, at weight 100, one may be; quantum: the period;
 			   * in_turns: a turn */
-	u32 places;       /* processes that it runs at once, by its VMIDs; 0: not known. Only where
-			   * the host sees the work of a suspended job: idle ones are parked */
+	u32 places;       /* processes that it runs at once, by its VMIDs; 0: not known. More jobs
+			   * than that take turns as soon as one is preempted: narrow.c */
 	u64 memory_bytes; /* fair: the device's memory; 0 leaves memory out of the account */
 	u32 utilisation_ppm; /* deadline: admitted up to here, in millionths of the device */
 };
@@ -171,7 +168,6 @@ enum gp_sched_why {
 	GP_SCHED_WHY_TURN_OVER, /* quantum: `other` is next */
 	GP_SCHED_WHY_PINNED,    /* a user asked for it */
 	GP_SCHED_WHY_JOINED,    /* a queue came to a held job: suspend that one too */
-	GP_SCHED_WHY_PARKED,    /* it is idle, and others need its place on the hardware */
 	/* RESUME */
 	GP_SCHED_WHY_CLEAR, /* no job is before it any more */
 	GP_SCHED_WHY_AGED,  /* priority: it waited itself up to `other` in limit_ns, in parts */
@@ -353,7 +349,7 @@ struct gp_sched_job_state {
 	enum gp_sched_class class;
 	enum gp_sched_pin pin;
 	enum gp_sched_run run;
-	bool absent, parked;
+	bool absent;
 	u32 priority, weight;
 	u32 processes, queues, busy_queues, devices;
 	u64 held_since; /* GP_SCHED_NEVER: is not held */

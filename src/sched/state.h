@@ -14,7 +14,6 @@
  *   HELD  best first    the first is resumed next
  *   TURN  the same, of those that wait for their turn as well (narrow.c), by what they waited
  *   NEXT  those of TURN, by what they got: the first has the next turn
- *   IDLE  longest first those without work that may be parked (park.c), PARKED those that are
  *
  * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
  * the dirty devices' orders until they agree. That is all the deciding there is (decide.c).
@@ -38,16 +37,7 @@
 #define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
 #define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
 
-enum {
-	GP_ORDER_RUN,
-	GP_ORDER_LAST,
-	GP_ORDER_HELD,
-	GP_ORDER_TURN,
-	GP_ORDER_NEXT,
-	GP_ORDER_IDLE,
-	GP_ORDER_PARKED,
-	GP_ORDERS
-};
+enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDER_TURN, GP_ORDER_NEXT, GP_ORDERS };
 
 enum gp_sched_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
 
@@ -67,7 +57,6 @@ struct gp_sched_process {
 struct gp_sched_member {
 	struct gp_list link; /* in its device */
 	u32 job, queues;
-	u32 processes, resident; /* counted in those of its device */
 	u8 device;
 	bool used, contends, metered;
 	bool waits;  /* its job is held and this device wants it so */
@@ -102,7 +91,6 @@ struct gp_sched_job {
 	struct gp_list link; /* the pool's */
 	bool used, outlived; /* outlived: a preemption was declined, and the burst went on */
 	bool absent;         /* the host has stopped it: none of its members contends */
-	bool parked;         /* held without work, for its place: park.c */
 	u8 run, shield, pin; /* enums gp_sched_run, gp_sched_shield, gp_sched_pin */
 	u8 put_off;          /* the shield that ended at put_off_at */
 	u32 contending;      /* members */
@@ -145,9 +133,8 @@ struct gp_sched_device {
 	bool changed;              /* by gp_sched_device_set(), not settled yet */
 	u64 weights;               /* of contending members */
 	u32 contenders;
-	u32 processes, resident; /* of all members, and of those that are not held: park.c */
-	u32 switching;           /* operations under way */
-	u32 storm;               /* of these, of jobs whose last one did not fail */
+	u32 switching;                          /* operations under way */
+	u32 storm;                              /* of these, of jobs whose last one did not fail */
 	u64 storm_ns, storm_weighted, storm_at; /* see tally.c */
 	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
 	u64 vfloor;          /* fair */
@@ -178,7 +165,6 @@ struct gp_sched_policy {
 	bool ahead;    /* hints and lingering make sense */
 	bool owes;     /* a job that preemptions cost more than it gets is left alone */
 	bool clock;    /* reckons with device->clock */
-	bool parks;    /* idle jobs make room on the hardware: park.c */
 	enum gp_sched_why suspends, resumes;
 	/* Its place among the running or the held members. Less is first. */
 	u64 (*key)(const struct gp_sched *sched, const struct gp_sched_member *member, bool held);
@@ -407,14 +393,6 @@ struct gp_sched_member *gp_sched_narrow_next(struct gp_sched *sched,
 /* Has it paid? */
 void gp_sched_narrow_look(struct gp_sched *sched, struct gp_sched_device *device);
 void gp_sched_narrow_drained(struct gp_sched *sched, const struct gp_sched_member *member);
-
-/* park.c */
-/* Counts its processes, and whether it may be or is parked; again when its state changes. */
-void gp_sched_park_place(struct gp_sched *sched, struct gp_sched_member *member);
-/* One job parked or let go, if that is to be done. True when something changed. */
-bool gp_sched_park_step(struct gp_sched *sched, struct gp_sched_device *device);
-/* It has work, or is held for another reason from now on: its wait begins. */
-void gp_sched_unpark(struct gp_sched *sched, struct gp_sched_job *job);
 
 /* tally.c */
 /* Brings what it gained and lost up to now: before its state or its work changes. */

@@ -57,6 +57,29 @@ static void a_job_does_not_wait_for_one_whose_gpu_disappeared(void **state)
 	rig_free(rig);
 }
 
+/* More jobs than the GPU runs processes at once take turns as soon as one is preempted. */
+static void jobs_beyond_the_places_of_a_gpu_take_turns(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	u32 device = gp_daemon_host_device(rig->daemon, GPU);
+	struct agent *low[3], *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	rig->daemon->devices[device].places = 2;
+	gp_daemon_host_configure(rig->daemon);
+	for (int i = 0; i < 3; i++) {
+		low[i] = agent_known(rig, 2, 500);
+		work(rig, low[i], true);
+	}
+	work(rig, high, true);
+	for (int i = 0; i < 3; i++)
+		assert_true(fake_held(low[i]->pid));
+	work(rig, high, false);
+	rig_until(rig,
+		  fake_held(low[0]->pid) + fake_held(low[1]->pid) + fake_held(low[2]->pid) == 2);
+	rig_free(rig);
+}
+
 /* Ranks on two GPUs, of which one does not stop. */
 static void a_job_on_two_gpus_of_which_one_does_not_stop_runs(void **state)
 {
@@ -101,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gpu_that_disappears_while_a_job_is_held_on_it),
 		cmocka_unit_test(a_job_does_not_wait_for_one_whose_gpu_disappeared),
+		cmocka_unit_test(jobs_beyond_the_places_of_a_gpu_take_turns),
 		cmocka_unit_test(a_job_on_two_gpus_of_which_one_does_not_stop_runs),
 	};
 

@@ -84,9 +84,21 @@ static void take_u32(struct gp_gpu *gpu, u32 bit, u32 *field,
 	gpu->valid |= bit;
 }
 
+/* KFD has VMIDs 3 to 15 of GPUs without graphics (gfx908, gfx90a, gfx94x, gfx950), 8 to 15 of
+ * others. */
+static u32 processes_of(u32 gfx_version)
+{
+	bool compute = gfx_version == 90008 || gfx_version == 90010 ||
+		       (gfx_version >= 90400 && gfx_version < 90600);
+
+	return compute ? 13 : 8;
+}
+
 static void apply_properties(struct gp_gpu *gpu, const struct gp_kfd_property *p)
 {
 	take_u32(gpu, GP_GPU_GFX, &gpu->gfx_version, &p[P_GFX]);
+	if (gpu->valid & GP_GPU_GFX)
+		gpu->processes = processes_of(gpu->gfx_version);
 	take_u32(gpu, GP_GPU_CP_QUEUES, &gpu->cp_queues, &p[P_CP_QUEUES]);
 	take_u32(gpu, GP_GPU_FIRMWARE, &gpu->firmware, &p[P_FIRMWARE]);
 	take_u32(gpu, GP_GPU_CAPABILITY, &gpu->capability, &p[P_CAPABILITY]);
