@@ -5,10 +5,10 @@
  * A preemption gains the time from its confirmation to the decision to resume: work of higher
  * priority had the GPU to itself. It costs the time that suspending and resuming take, by the wall
  * clock. On a busy host the programs answer late, and then the costs exceed the gains. After
- * FAILURES failed operations in a row, or more costs than gains over a second, the GPU is left
- * alone: every job on it resumes. The next attempt is a second later, and the pause doubles up to a
- * minute until a second of acting has gained something. An attempt after a pause is on probation: a
- * quarter of a second with a loss ends it.
+ * FAILURES failed operations in a row, a loss of LOSS_NS, or more costs than gains over a second,
+ * the GPU is left alone: every job on it resumes. The next attempt is a second later, and the pause
+ * doubles up to a minute until a second of acting has gained something. Until then, and from the
+ * start, acting is on probation: a quarter of a second with any loss ends it.
  */
 #include "base/i18n.h"
 #include "base/units.h"
@@ -17,6 +17,7 @@
 #define FAILURES     3
 #define CYCLES       4 /* preemptions before costs and gains are compared */
 #define SECOND_NS    GP_NS_PER_S
+#define LOSS_NS      (20 * GP_NS_PER_MS) /* at once: a busy host takes longer for one operation */
 #define PROBATION_NS (GP_NS_PER_S / 4)
 #define PAUSE_MAX_NS (60 * GP_NS_PER_S)
 
@@ -69,6 +70,7 @@ static void stand_down(struct gp_daemon *daemon, u32 device, enum gp_proto_stand
 	if (worth->why || !daemon->config.stand_down)
 		return;
 	worth->why = why;
+	worth->proven = false;
 	worth->times++;
 	worth->pause_ns = worth->pause_ns ? GP_MIN(2 * worth->pause_ns, PAUSE_MAX_NS) : SECOND_NS;
 	worth->again_ns = gp_monotonic_ns() + worth->pause_ns;
@@ -78,18 +80,29 @@ static void stand_down(struct gp_daemon *daemon, u32 device, enum gp_proto_stand
 	arm(daemon);
 }
 
+enum gp_daemon_verdict gp_daemon_worth_verdict(const struct gp_daemon_worth *worth, u64 lasted)
+{
+	u64 loss = worth->cost_ns - GP_MIN(worth->cost_ns, worth->gain_ns);
+
+	if (loss > LOSS_NS)
+		return GP_DAEMON_LOSES;
+	if (worth->cycles < CYCLES || lasted < (worth->proven ? SECOND_NS : PROBATION_NS))
+		return GP_DAEMON_NOT_KNOWN;
+	if (loss)
+		return GP_DAEMON_LOSES;
+	return lasted < SECOND_NS ? GP_DAEMON_NOT_KNOWN : GP_DAEMON_GAINS;
+}
+
 static void judge(struct gp_daemon *daemon, u32 device, u64 now)
 {
 	struct gp_daemon_worth *worth = &daemon->devices[device].worth;
+	enum gp_daemon_verdict verdict = gp_daemon_worth_verdict(worth, now - worth->since_ns);
 
-	u64 lasted = now - worth->since_ns;
-
-	if (worth->cycles < CYCLES || lasted < (worth->pause_ns ? PROBATION_NS : SECOND_NS))
-		return;
-	if (worth->cost_ns > worth->gain_ns) {
+	if (verdict == GP_DAEMON_LOSES) {
 		stand_down(daemon, device, GP_STAND_LOSS);
-	} else if (lasted >= SECOND_NS) {
+	} else if (verdict == GP_DAEMON_GAINS) {
 		worth->pause_ns = 0;
+		worth->proven = true;
 		start_account(worth);
 	}
 }

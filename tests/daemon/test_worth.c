@@ -3,6 +3,8 @@
  * daemon stands down for a while and lets everything run. */
 #include "rig.h"
 
+#define MS GP_NS_PER_MS
+
 static struct gp_daemon_worth *worth(struct rig *rig)
 {
 	return &rig->daemon->devices[gp_daemon_host_device(rig->daemon, GPU)].worth;
@@ -101,44 +103,49 @@ static void preemptions_that_cost_more_than_they_gain_end(void **state)
 	rig_free(rig);
 }
 
-/* The account is so old and has these figures; one more preemption is judged with it. */
-static u64 judge_after(struct rig *rig, struct agent *high, u64 ms, u64 cost_ns, u64 gain_ns)
+/* A second of gain proves it; until then, and from the start, a small loss ends it sooner. */
+static void acting_is_on_probation_until_it_has_gained(void **state)
 {
-	u64 since = gp_monotonic_ns() - ms * GP_NS_PER_MS;
+	struct gp_daemon_worth small = {.cycles = 10, .cost_ns = 10 * MS, .gain_ns = 9 * MS};
+	struct gp_daemon_worth gain = {.cycles = 10, .cost_ns = 9 * MS, .gain_ns = 10 * MS};
 
-	worth(rig)->since_ns = since;
-	worth(rig)->cycles = 10;
-	worth(rig)->cost_ns = cost_ns;
-	worth(rig)->gain_ns = gain_ns;
-	for (int i = 0; i < 100 && worth(rig)->cycles == 10; i++)
-		preempt(rig, high, 1, 1);
-	assert_int_not_equal(worth(rig)->cycles, 10);
-	return gp_monotonic_ns() - since;
+	(void)state;
+	assert_int_equal(gp_daemon_worth_verdict(&small, 249 * MS), GP_DAEMON_NOT_KNOWN);
+	assert_int_equal(gp_daemon_worth_verdict(&small, 250 * MS), GP_DAEMON_LOSES);
+	assert_int_equal(gp_daemon_worth_verdict(&gain, 999 * MS), GP_DAEMON_NOT_KNOWN);
+	assert_int_equal(gp_daemon_worth_verdict(&gain, 1000 * MS), GP_DAEMON_GAINS);
+	small.proven = true;
+	assert_int_equal(gp_daemon_worth_verdict(&small, 999 * MS), GP_DAEMON_NOT_KNOWN);
+	assert_int_equal(gp_daemon_worth_verdict(&small, 1000 * MS), GP_DAEMON_LOSES);
+	small.cycles = 3; /* too few to tell */
+	assert_int_equal(gp_daemon_worth_verdict(&small, 1000 * MS), GP_DAEMON_NOT_KNOWN);
 }
 
-/* After a pause a loss is noticed sooner, and a gain is not believed sooner. */
-static void an_attempt_after_a_pause_is_on_probation(void **state)
+/* On a busy host one preemption says enough, also where acting was worth it before. */
+static void a_large_loss_ends_it_at_once(void **state)
 {
-	const u64 much = 1000 * GP_NS_PER_S;
+	struct gp_daemon_worth loss = {.cycles = 1,
+				       .cost_ns = 121 * MS,
+				       .gain_ns = 100 * MS,
+				       .proven = true};
+
+	(void)state;
+	assert_int_equal(gp_daemon_worth_verdict(&loss, 200 * MS), GP_DAEMON_LOSES);
+	loss.gain_ns = 101 * MS;
+	assert_int_equal(gp_daemon_worth_verdict(&loss, 200 * MS), GP_DAEMON_NOT_KNOWN);
+}
+
+/* 60 ms for each of its operations: the first preemption is the last one. */
+static void the_first_slow_preemption_ends_acting(void **state)
+{
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
 
 	(void)state;
 	work(rig, low, true);
-	if (judge_after(rig, high, 300, much, 0) < GP_NS_PER_S)
-		assert_int_equal(worth(rig)->why, GP_STAND_NOT);
-	rig_until(rig, !worth(rig)->why);
-	worth(rig)->pause_ns = GP_NS_PER_S; /* as after one */
-	judge_after(rig, high, 300, much, 0);
+	preempt(rig, high, 60, 0);
 	assert_int_equal(worth(rig)->why, GP_STAND_LOSS);
-	assert_true(worth(rig)->pause_ns == 2 * GP_NS_PER_S);
-	rig_until(rig, !worth(rig)->why);
-	/* Only a second of gain ends the probation. */
-	if (judge_after(rig, high, 300, 0, much) < GP_NS_PER_S)
-		assert_true(worth(rig)->pause_ns == 2 * GP_NS_PER_S);
-	judge_after(rig, high, 1000, 0, much);
-	assert_int_equal(worth(rig)->pause_ns, 0);
-	assert_int_equal(worth(rig)->why, GP_STAND_NOT);
+	assert_int_equal(fake.suspends, 1);
 	rig_free(rig);
 }
 
@@ -180,7 +187,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_failures_in_a_row_end_preempting_for_a_while),
 		cmocka_unit_test(preemptions_that_cost_more_than_they_gain_end),
-		cmocka_unit_test(an_attempt_after_a_pause_is_on_probation),
+		cmocka_unit_test(acting_is_on_probation_until_it_has_gained),
+		cmocka_unit_test(a_large_loss_ends_it_at_once),
+		cmocka_unit_test(the_first_slow_preemption_ends_acting),
 		cmocka_unit_test(preemptions_that_gain_go_on),
 		cmocka_unit_test(an_administrator_may_forbid_it),
 	};
