@@ -174,6 +174,9 @@ void gp_sched_narrow_begin(struct gp_sched *s, const struct gp_sched_member *m,
 		gp_sched_narrow_look(s, d);
 		if (s->now - d->owed_first <= PERIOD_NS)
 			return;
+	} else if (d->wide_until) {
+		/* The period side by side is over: what was it like? */
+		gp_sched_narrow_look(s, d);
 	}
 	/* Those of another level still wait for their turn: heads of one order must be of one
 	 * level. */
@@ -210,7 +213,7 @@ void gp_sched_narrow_look(struct gp_sched *s, struct gp_sched_device *d)
 		d->wide_until = gp_later(s->now, d->wide_ns);
 		set_narrow(s, d, false);
 	} else if (s->now - d->preempted_at > PERIOD_NS) {
-		d->wide_ns = 0;
+		d->wide_until = d->wide_ns = 0;
 		d->rate_known = false;
 		set_narrow(s, d, false);
 	} else if (!d->rate_known && rate) {
