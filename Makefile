@@ -12,7 +12,7 @@ SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 LIBDIR ?= $(if $(filter /usr,$(PREFIX)),$(shell scripts/libdir),lib)
 export DESTDIR
 
-.PHONY: all examples demo tour roadmap test bench soak kernel-test service-test rocm-test deb rpm package-test install uninstall coverage format clean
+.PHONY: all examples demo tour roadmap test portable bench soak kernel-test service-test rocm-test deb rpm package-test install uninstall coverage format clean
 
 all: build/build.ninja build/kernels-tried
 	@scripts/build build
@@ -45,6 +45,12 @@ test:
 	@scripts/deps build test
 	@scripts/deps --try kernels
 	@scripts/test
+
+# A directory that runs on any x86-64 Linux with glibc 2.28 or later: build/gpreempt-VERSION-x86_64.tar.gz.
+portable:
+	@scripts/deps build
+	@scripts/deps --try kernels
+	@scripts/portable/make
 
 bench:
 	@scripts/deps build bench

@@ -6,8 +6,8 @@ import shutil
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-built = os.path.join(here, "..", "..", "build", "bin", "gpreempt")
-program = os.environ.get("GPREEMPT") or (built if os.access(built, os.X_OK) else shutil.which("gpreempt"))
+places = [os.path.join(here, "..", "..", *place, "gpreempt") for place in (("build", "bin"), ("bin",))]
+program = os.environ.get("GPREEMPT") or next((place for place in places if os.access(place, os.X_OK)), shutil.which("gpreempt"))
 if not program:
     sys.exit("analyze_queue_logs.py: gpreempt not found: run make, or set GPREEMPT to its path")
 try:

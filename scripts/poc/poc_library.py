@@ -46,7 +46,7 @@ class Poc:
 
     def __init__(self, limit_s=2.0):
         path = os.environ.get("GPREEMPT_POC_LIBRARY") or find("libgpreempt_poc.so", "../../build/lib",
-                                                              "../../../../lib") or "libgpreempt_poc.so"
+                                                              "../../lib", "../../../../lib") or "libgpreempt_poc.so"
         try:
             self.library = ctypes.CDLL(path)
         except OSError as error:

@@ -18,7 +18,7 @@ REQUESTS_PER_S = 10
 
 def gpreempt():
     """The program, or None."""
-    return os.environ.get("GPREEMPT") or find("gpreempt", "../../build/bin", "../../../../bin") or \
+    return os.environ.get("GPREEMPT") or find("gpreempt", "../../build/bin", "../../bin", "../../../../bin") or \
         shutil.which("gpreempt")
 
 

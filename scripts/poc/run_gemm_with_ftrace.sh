@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/container.sh"
 build=$here/../../build
 program=${GPREEMPT:-}
-for place in "$build/bin/gpreempt" "$(command -v gpreempt || true)"; do
+for place in "$build/bin/gpreempt" "$here/../../bin/gpreempt" "$(command -v gpreempt || true)"; do
 	[[ -n $program || ! -x $place ]] || program=$place
 done
 [[ -n $program ]] || { echo "run_gemm_with_ftrace.sh: gpreempt not found: run make, or set GPREEMPT to its path" >&2; exit 1; }

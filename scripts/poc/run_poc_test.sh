@@ -11,7 +11,7 @@ case ${1:-} in
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 program=${GPREEMPT:-}
-for place in "$here/../../build/bin/gpreempt" "$(command -v gpreempt || true)"; do
+for place in "$here/../../build/bin/gpreempt" "$here/../../bin/gpreempt" "$(command -v gpreempt || true)"; do
 	[[ -n $program || ! -x $place ]] || program=$place
 done
 [[ -n $program ]] || { echo "run_poc_test.sh: gpreempt not found: run make, or set GPREEMPT to its path" >&2; exit 1; }

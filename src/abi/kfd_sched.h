@@ -3,7 +3,7 @@
  * Additions of kernel/patches to the interface of KFD: a logical priority of queues, a query that
  * reports whether it is supported and in effect, and suspensions that expire. Structures are those
  * of the patched kfd_ioctl.h. The stock driver ignores the additional fields, answers the query
- * with ENOTTY and the operation with EINVAL.
+ * with ENOTTY (the DKMS driver: EINVAL) and the operation with EINVAL.
  */
 #ifndef GP_ABI_KFD_SCHED_H
 #define GP_ABI_KFD_SCHED_H

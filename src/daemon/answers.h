@@ -58,6 +58,11 @@ void gp_daemon_metrics_configure(struct gp_daemon *daemon);
 /* Port 0: a free one, see metrics.port. */
 int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port);
 void gp_daemon_metrics_stop(struct gp_daemon *daemon);
+/* ---- notify.c ---- */
+/* Informs the service manager, if one started this process: sd_notify(3). */
+void gp_daemon_notify(const char *text);
+/* Within which time it wants to hear of this process again; 0: it does not. */
+u64 gp_daemon_notify_watchdog_ns(void);
 /* ---- metrics_text.c ---- */
 struct gp_buf;
 void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);

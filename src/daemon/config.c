@@ -3,7 +3,6 @@
 #include "daemon/config.h"
 
 #include <errno.h>
-#include <ini.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +14,9 @@
 #include "base/i18n.h"
 #include "base/parse.h"
 #include "daemon/config_keys.h"
+
+#define BLANKS " \t\r\v\f"
+enum { LINE_BYTES = 200 };
 
 enum section {
 	SECTION_NONE,
@@ -127,7 +129,7 @@ static void add(struct reading *reading, void **array, size_t *count, size_t *ca
 	}
 	entry = (char *)*array + size * (*count)++;
 	memset(entry, 0, size);
-	snprintf(entry, GP_CONFIG_TEXT, "%s", name);
+	snprintf(entry, GP_CONFIG_TEXT, "%.*s", GP_CONFIG_TEXT - 1, name);
 	reading->wrong = false;
 }
 
@@ -248,7 +250,7 @@ static void begin_section(struct reading *reading, char *line)
 			GP_CONFIG_TEXT - 1);
 		return;
 	}
-	snprintf(reading->title, sizeof(reading->title), "[%s]", name);
+	snprintf(reading->title, sizeof(reading->title), "[%.*s]", GP_CONFIG_TEXT, name);
 	if (strcmp(name, "daemon") == 0) {
 		reading->section = SECTION_DAEMON;
 		if (reading->daemon_seen)
@@ -336,23 +338,21 @@ static void check_anywhere(struct reading *reading, const char *name)
 	mistake(reading, "unknown key '%s'", name);
 }
 
-static int handle(void *user, const char *section, const char *name, const char *value)
+static void handle(struct reading *reading, const char *name, const char *value)
 {
-	struct reading *reading = user;
 	const struct gp_daemon_key *keys;
 	char error[GP_UNITS_ERROR];
 	void *base;
 	u64 *given;
 
-	(void)section;
 	if (reading->section == SECTION_NONE) {
 		mistake(reading, "'%s' is outside any section; start with [daemon]", name);
-		return 1;
+		return;
 	}
 	keys = keys_of(reading, &base, &given);
 	if (!keys) {
 		check_anywhere(reading, name);
-		return 1;
+		return;
 	}
 	int key = gp_daemon_key_find(keys, name);
 	if (key < 0)
@@ -363,10 +363,21 @@ static int handle(void *user, const char *section, const char *name, const char 
 		mistake(reading, "%s: %s", name, error);
 	if (key >= 0)
 		*given |= 1ull << key;
-	return 1;
 }
 
-/* Checks a line that inih would misread in silence; true when it may have it. */
+/* Without the blanks around it. */
+static char *trim(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (*text && strchr(BLANKS, *text))
+		text++;
+	while (end > text && strchr(BLANKS, end[-1]))
+		*--end = 0;
+	return text;
+}
+
+/* Whether the line holds a key and its value. */
 static bool line_ok(struct reading *reading, char *line, size_t length)
 {
 	if (memchr(line, 0, length)) {
@@ -386,13 +397,28 @@ static bool line_ok(struct reading *reading, char *line, size_t length)
 	return true;
 }
 
-/* inih's reader: the next line, without what is not a key and its value. */
-static char *next_line(char *out, int room, void *stream)
+/* `key = value`, or `key: value`; a comment in the line begins with a blank and `;`. */
+static void take_key(struct reading *reading, char *line)
 {
-	struct reading *reading = stream;
+	char *value = strpbrk(line, "=:"), *comment;
 
+	if (!value)
+		return;
+	*value++ = 0;
+	for (comment = strchr(value, ';'); comment; comment = strchr(comment + 1, ';')) {
+		if (comment[-1] && strchr(BLANKS, comment[-1])) {
+			*comment = 0;
+			break;
+		}
+	}
+	handle(reading, trim(line), trim(value));
+}
+
+/* The next line, empty if it does not hold a key; false at the end. */
+static bool next_line(struct reading *reading, char out[LINE_BYTES])
+{
 	if (reading->text == reading->end)
-		return NULL;
+		return false;
 	const char *start = reading->text;
 	const char *newline = memchr(start, '\n', (size_t)(reading->end - start));
 	const char *stop = newline ? newline : reading->end;
@@ -401,34 +427,35 @@ static char *next_line(char *out, int room, void *stream)
 	reading->line++;
 	if (reading->line == 1 && stop - start >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0)
 		start += 3;
-	/* An indented line would continue the one before. */
-	while (start < stop && strchr(" \t\r\v\f", *start) && *start)
+	while (start < stop && strchr(BLANKS, *start) && *start)
 		start++;
-	while (stop > start && strchr(" \t\r\v\f", stop[-1]) && stop[-1])
+	while (stop > start && strchr(BLANKS, stop[-1]) && stop[-1])
 		stop--;
 	size_t length = (size_t)(stop - start);
 	out[0] = 0;
-	if (length + 2 > (size_t)room) {
-		mistake(reading, "the line is too long (at most %d characters)", room - 2);
-		return out;
+	if (length >= LINE_BYTES) {
+		mistake(reading, "the line is too long (at most %d characters)", LINE_BYTES - 1);
+		return true;
 	}
 	memcpy(out, start, length);
 	out[length] = 0;
 	if (!line_ok(reading, out, length))
 		out[0] = 0;
-	return out;
+	return true;
 }
 
 int gp_daemon_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
 			   struct gp_daemon_config *out)
 {
 	struct reading reading = {.name = name, .text = text, .end = text + size, .diag = diag};
+	char line[LINE_BYTES];
 	int error = gp_daemon_config_defaults(out);
 
 	if (error)
 		return gp_fail(diag, error, "%s: %s", name, strerror(-error));
 	reading.config = out;
-	ini_parse_stream(next_line, &reading, handle, &reading);
+	while (next_line(&reading, line))
+		take_key(&reading, line);
 	end_section(&reading);
 	if (!reading.mistakes && out->read_fastest_ns > out->read_slowest_ns)
 		mistake(&reading, "read_fastest (%s) must not be longer than read_slowest (%s)",

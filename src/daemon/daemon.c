@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/i18n.h"
@@ -146,17 +145,20 @@ static void signal_ready(struct gp_watch *watch, u32 events)
 		daemon->loop.stop = true;
 		return;
 	}
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   (unsigned long long)(gp_monotonic_ns() / 1000));
+	char text[64];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)(gp_monotonic_ns() / 1000));
+	gp_daemon_notify(text);
 	gp_daemon_reload(daemon);
-	sd_notify(0, "READY=1");
+	gp_daemon_notify("READY=1");
 }
 
 static void watchdog(struct gp_timer *timer)
 {
 	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, watchdog_timer);
 
-	sd_notify(0, "WATCHDOG=1");
+	gp_daemon_notify("WATCHDOG=1");
 	gp_timer_set(&daemon->loop, timer, gp_monotonic_ns() + daemon->watchdog_ns);
 }
 
@@ -178,7 +180,6 @@ static int start_signals(struct gp_daemon *daemon)
 
 int gp_daemon_start(struct gp_daemon *daemon)
 {
-	uint64_t interval_us = 0;
 	char path[PATH_MAX];
 	int error;
 
@@ -209,18 +210,18 @@ int gp_daemon_start(struct gp_daemon *daemon)
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
 	gp_daemon_diary_configure(daemon);
-	if (sd_watchdog_enabled(0, &interval_us) > 0) {
-		daemon->watchdog_ns = interval_us * 1000 / 3;
+	daemon->watchdog_ns = gp_daemon_notify_watchdog_ns() / 3;
+	if (daemon->watchdog_ns) {
 		gp_timer_init(&daemon->watchdog_timer, watchdog);
 		watchdog(&daemon->watchdog_timer);
 	}
-	sd_notify(0, "READY=1");
+	gp_daemon_notify("READY=1");
 	return 0;
 }
 
 void gp_daemon_free(struct gp_daemon *daemon)
 {
-	sd_notify(0, "STOPPING=1");
+	gp_daemon_notify("STOPPING=1");
 	gp_daemon_diary_snapshot(daemon);
 	gp_daemon_metrics_stop(daemon);
 	if (daemon->sched) {

@@ -8,12 +8,14 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#ifdef GP_HAVE_MICROHTTPD
+#include <microhttpd.h>
+#endif
 
 #include "base/buf.h"
 #include "base/i18n.h"
@@ -26,6 +28,7 @@ enum {
 	BACKLOG = 16,
 };
 
+#ifdef GP_HAVE_MICROHTTPD
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
 			     struct gp_buf *body, const char *header, const char *value)
 {
@@ -156,15 +159,13 @@ static int listen_on(const char *text, u32 port, u32 *got)
 	return fd;
 }
 
-int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port)
+/* Takes the listening socket. */
+static int http_start(struct gp_daemon *daemon, int listener)
 {
 	struct gp_daemon_metrics *metrics = &daemon->metrics;
 	const union MHD_DaemonInfo *info;
-	u32 got = 0;
-	int fd, error, listener = listen_on(address, port, &got);
+	int fd;
 
-	if (listener < 0)
-		return listener;
 	metrics->http =
 		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request, daemon,
 				 MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
@@ -179,7 +180,44 @@ int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 p
 	info = MHD_get_daemon_info(metrics->http, MHD_DAEMON_INFO_EPOLL_FD);
 	/* The loop owns what it watches; this one is the library's. */
 	fd = info ? dup(info->epoll_fd) : -1;
-	error = fd < 0 ? -EMFILE : gp_loop_watch(&daemon->loop, &metrics->watch, fd, metrics_ready);
+	return fd < 0 ? -EMFILE : gp_loop_watch(&daemon->loop, &metrics->watch, fd, metrics_ready);
+}
+
+static void http_stop(struct gp_daemon_metrics *metrics)
+{
+	MHD_stop_daemon(metrics->http);
+}
+#else
+static int listen_on(const char *text, u32 port, u32 *got)
+{
+	(void)text;
+	(void)port;
+	(void)got;
+	return -EOPNOTSUPP;
+}
+
+static int http_start(struct gp_daemon *daemon, int listener)
+{
+	(void)daemon;
+	(void)listener;
+	return -EOPNOTSUPP;
+}
+
+static void http_stop(struct gp_daemon_metrics *metrics)
+{
+	(void)metrics;
+}
+#endif
+
+int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port)
+{
+	struct gp_daemon_metrics *metrics = &daemon->metrics;
+	u32 got = 0;
+	int error, listener = listen_on(address, port, &got);
+
+	if (listener < 0)
+		return listener;
+	error = http_start(daemon, listener);
 	if (error) {
 		gp_daemon_metrics_stop(daemon);
 		return error;
@@ -197,7 +235,7 @@ void gp_daemon_metrics_stop(struct gp_daemon *daemon)
 		return;
 	gp_timer_set(&daemon->loop, &metrics->timer, UINT64_MAX);
 	gp_loop_unwatch(&daemon->loop, &metrics->watch);
-	MHD_stop_daemon(metrics->http);
+	http_stop(metrics);
 	metrics->http = NULL;
 	metrics->port = 0;
 }
@@ -215,7 +253,10 @@ void gp_daemon_metrics_configure(struct gp_daemon *daemon)
 	if (!port)
 		return;
 	error = gp_daemon_metrics_start(daemon, address, port);
-	if (error)
+	if (error == -EOPNOTSUPP)
+		gp_diag(daemon->diag, GP_WARNING,
+			"metrics are disabled: this gpreemptd was built without libmicrohttpd");
+	else if (error)
 		gp_diag(daemon->diag, GP_WARNING,
 			"metrics are disabled: cannot listen on %s port %u: %s", address, port,
 			strerror(-error));

@@ -38,6 +38,24 @@ u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor)
 	return kfd;
 }
 
+u32 gp_inspect_doctor_dkms_minor(const char *version)
+{
+	/* Read in the sources of these releases. */
+	static const struct {
+		const char *version;
+		u32 kfd;
+	} known[] = {{"6.12.12", 17}};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(known); i++) {
+		size_t length = strlen(known[i].version);
+
+		if (strncmp(version, known[i].version, length) == 0 &&
+		    !(version[length] >= '0' && version[length] <= '9'))
+			return known[i].kfd;
+	}
+	return 0;
+}
+
 /* The first line of a small file. */
 static bool read_line(const struct gp_root *root, const char *path, char *out, size_t size)
 {
@@ -112,6 +130,7 @@ static void read_driver(const struct gp_root *root, struct gp_inspect_doctor *d)
 			d->num_kcq = GP_NUM_KCQ_DEFAULT;
 		d->valid |= GP_DOCTOR_NUM_KCQ;
 	}
+	read_number(root, d, GP_DOCTOR_MES, &d->mes, GP_MODULE "/parameters/mes");
 	read_number(root, d, GP_DOCTOR_CWSR, &d->cwsr_enable, GP_MODULE "/parameters/cwsr_enable");
 	d->kfd_present = gp_root_exists(root, "/sys/class/kfd/kfd");
 }
@@ -138,13 +157,15 @@ static void find_version(struct gp_diag *diag, bool probe, struct gp_inspect_doc
 			strerror(-d->probe_error));
 	}
 	/* A DKMS driver has its own history; the kernel's release says nothing about it. */
-	if (!d->kfd_present || d->amdgpu_dkms || !(d->valid & GP_DOCTOR_KERNEL))
+	if (!d->kfd_present || (!d->amdgpu_dkms && !(d->valid & GP_DOCTOR_KERNEL)))
 		return;
-	d->kfd_minor = gp_inspect_doctor_kfd_minor(d->kernel_major, d->kernel_minor);
+	d->kfd_minor = d->amdgpu_dkms
+			       ? gp_inspect_doctor_dkms_minor(d->amdgpu_version)
+			       : gp_inspect_doctor_kfd_minor(d->kernel_major, d->kernel_minor);
 	if (d->kfd_minor == 0)
 		return;
 	d->kfd_major = 1;
-	d->kfd_source = GP_KFD_VERSION_DERIVED;
+	d->kfd_source = d->amdgpu_dkms ? GP_KFD_VERSION_DKMS : GP_KFD_VERSION_DERIVED;
 	d->valid |= GP_DOCTOR_KFD_VERSION;
 }
 
@@ -166,6 +187,7 @@ int gp_inspect_doctor_read(const struct gp_root *root, struct gp_diag *diag, boo
 		out->nvidia_mig = gp_nvrm_has_mig(root);
 	}
 	gp_inspect_doctor_access(root, out);
+	gp_inspect_doctor_container(root, out);
 	gp_inspect_doctor_runtimes(root, out);
 	return 0;
 }

@@ -25,9 +25,14 @@ enum gp_inspect_doctor_field {
 	GP_DOCTOR_SIGNED_MODULES = 1u << 9,
 	GP_DOCTOR_MODULES_DISABLED = 1u << 10,
 	GP_DOCTOR_KFD_VERSION = 1u << 11,
+	GP_DOCTOR_MES = 1u << 12,
 };
 
-enum gp_inspect_kfd_version_source { GP_KFD_VERSION_DERIVED, GP_KFD_VERSION_PROBED };
+enum gp_inspect_kfd_version_source {
+	GP_KFD_VERSION_DERIVED, /* from the release of the kernel */
+	GP_KFD_VERSION_PROBED,
+	GP_KFD_VERSION_DKMS, /* from the release of the DKMS driver */
+};
 
 /* A device file; `checked` is false under a root. */
 struct gp_inspect_device_access {
@@ -58,7 +63,7 @@ struct gp_inspect_doctor {
 	bool amdgpu_loaded, amdgpu_dkms;
 	char amdgpu_version[64], amdgpu_srcversion[64];
 	char kfd_sched[16]; /* policy of the scheduler inside the driver, "" none */
-	u64 sched_policy, preemption_timeout_ms, num_kcq, cwsr_enable;
+	u64 sched_policy, preemption_timeout_ms, num_kcq, cwsr_enable, mes;
 
 	bool kfd_present;
 	u32 kfd_major, kfd_minor;
@@ -75,6 +80,11 @@ struct gp_inspect_doctor {
 	size_t render_count;
 	char groups[256]; /* of this process, those that own GPU devices; "" none */
 
+	char container[32];    /* docker, podman, ...; "": none, or unknown */
+	bool own_pids;         /* not the process numbers of the host */
+	bool own_users;        /* nor its users: rootless */
+	bool seccomp;          /* system calls are filtered */
+	bool shared_directory; /* /run/gpreempt is there */
 	u64 ptrace_scope;
 	u64 capabilities; /* effective, bit = capability number */
 
@@ -106,10 +116,14 @@ void gp_inspect_doctor_free(struct gp_inspect_doctor *doctor);
 void gp_inspect_doctor_runtimes(const struct gp_root *root, struct gp_inspect_doctor *d);
 /* doctor_access.c: devices, groups, capabilities, ptrace scope, debugfs. */
 void gp_inspect_doctor_access(const struct gp_root *root, struct gp_inspect_doctor *d);
+/* doctor_container.c: whether this is a container, and which namespaces it has. */
+void gp_inspect_doctor_container(const struct gp_root *root, struct gp_inspect_doctor *d);
 void gp_inspect_doctor_check_device(struct gp_inspect_device_access *device, const char *path);
 void gp_inspect_doctor_render_nodes(const char *dir, struct gp_inspect_doctor *d);
 
 /* The minor version of KFD (major 1) in a kernel release; 0 if it is older than any known. */
 u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor);
+/* The same for a release of amdgpu-dkms, such as 6.12.12; 0 unknown. */
+u32 gp_inspect_doctor_dkms_minor(const char *version);
 
 #endif

@@ -42,19 +42,13 @@ static void *open_library(void)
 {
 	/* A library of its own since ROCm 5.3; part of HIP before. */
 	static const char *const names[] = {
-		"libhiprtc.so",
-		"libhiprtc.so.7",
-		"libhiprtc.so.6",
-		"libhiprtc.so.5",
-		"libamdhip64.so",
-		"libamdhip64.so.5",
-		"/opt/rocm/lib/libhiprtc.so",
-		"/opt/rocm/lib/libamdhip64.so",
+		"libhiprtc.so",   "libhiprtc.so.7", "libhiprtc.so.6",
+		"libhiprtc.so.5", "libamdhip64.so", "libamdhip64.so.5",
 	};
 	void *found = NULL;
 
 	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++) {
-		found = dlopen(names[i], RTLD_NOW);
+		found = gp_selftest_rocm_open(names[i]);
 		if (found && !dlsym(found, "hiprtcCompileProgram"))
 			found = NULL;
 	}

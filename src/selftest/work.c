@@ -79,11 +79,8 @@ static long load(struct gp_selftest_kernel_work *work)
 		{&hsa->pool_allocate, "hsa_amd_memory_pool_allocate"},
 		{&hsa->allow_access, "hsa_amd_agents_allow_access"},
 	};
-	void *library = dlopen(GP_HSA_LIBRARY, RTLD_NOW);
+	void *library = gp_selftest_rocm_open(GP_HSA_LIBRARY);
 
-	/* Not in the linker's list: where AMD's packages put it. */
-	if (!library)
-		library = dlopen("/opt/rocm/lib/" GP_HSA_LIBRARY, RTLD_NOW);
 	if (!library)
 		return gp_selftest_work_fail(work, "no ROCm runtime: %s", dlerror());
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -60,6 +60,9 @@ struct gp_selftest_kernel_work {
 };
 
 /* Keep the sentence; return -1. */
+/* dlopen() of a library of ROCm, also where AMD's packages put it (/opt/rocm, /opt/rocm-X.Y.Z). */
+void *gp_selftest_rocm_open(const char *name);
+
 long gp_selftest_work_fail(struct gp_selftest_kernel_work *work, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 long gp_selftest_work_fail_hsa(struct gp_selftest_kernel_work *work, const char *call, int status);

@@ -53,6 +53,51 @@ class Doctor(unittest.TestCase):
         self.assertIsNone(result["access"]["cap_sys_ptrace"])
         self.assertEqual(result["rocr"][0]["version"], "6.3.1")
 
+    def test_advises_on_the_machine_of_a_dkms_driver(self):
+        with tempfile.TemporaryDirectory() as copy:
+            root = os.path.join(copy, "root")
+            shutil.copytree(ROOT, root, symlinks=True)
+
+            def write(path, text):
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w") as out:
+                    out.write(text)
+
+            def advice():
+                self.result = gpreempt_json("doctor", "--json", "--root", root)
+                return {a["id"]: a for a in self.result["advice"]}
+
+            write("proc/sys/kernel/osrelease", "5.10.134-19.1.al8.x86_64\n")
+            write("sys/module/amdgpu/version", "6.12.12\n")
+            write("sys/module/amdgpu/parameters/num_kcq", "2\n")
+            write("sys/module/amdgpu/parameters/mes", "0\n")
+            write("sys/module/amdgpu/parameters/cwsr_enable", "1\n")
+            write("sys/module/amdgpu/parameters/sched_policy", "0\n")
+            write("proc/sys/kernel/yama/ptrace_scope", "0\n")
+            found = advice()
+            self.assertEqual(self.result["kfd"], {"version": "1.17", "source": "dkms"})
+            self.assertEqual(self.result["amdgpu"]["scheduler"], "cpsch")
+            self.assertEqual(found["dkms_6_12_12"]["weight"], "know")
+            self.assertNotIn("num_kcq", found)
+            self.assertNotIn("cwsr", found)
+            write("sys/module/amdgpu/parameters/num_kcq", "8\n")
+            write("sys/module/amdgpu/parameters/cwsr_enable", "0\n")
+            write("sys/module/amdgpu/parameters/sched_policy", "2\n")
+            write("proc/sys/kernel/yama/ptrace_scope", "1\n")
+            write("run/.containerenv", "")
+            found = advice()
+            self.assertIn("cwsr_enable=1", found["cwsr"]["fix"])
+            self.assertIn("sched_policy=0", found["sched_policy"]["fix"])
+            self.assertIn("num_kcq=2", found["num_kcq"]["fix"])
+            self.assertIn("sysctl kernel.yama.ptrace_scope=0", found["ptrace_scope"]["fix"])
+            self.assertIn("-v /run/gpreempt", found["container_directory"]["fix"])
+            self.assertEqual(self.result["container"]["kind"], "podman")
+            self.assertEqual(self.result["amdgpu"]["scheduler"], "none")
+            self.assertEqual([a["weight"] for a in self.result["advice"]],
+                             sorted((a["weight"] for a in self.result["advice"]), key=["stops", "costs", "know"].index))
+            write("sys/module/amdgpu/version", "6.12.120\n")
+            self.assertIsNone(advice() and self.result["kfd"]["version"])
+
     def test_says_exactly_what_is_lacking(self):
         with tempfile.TemporaryDirectory() as copy:
             root = os.path.join(copy, "root")

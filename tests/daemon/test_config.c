@@ -245,7 +245,7 @@ static void a_rule_must_match_something_and_change_something(void **state)
 						       "set the policy in a [device] section\n");
 }
 
-static void what_inih_would_cut_off_is_refused(void **state)
+static void long_lines_and_binary_files_are_refused(void **state)
 {
 	char text[2048] = "[rule a]\nuser = ";
 	struct gp_daemon_config config;
@@ -388,7 +388,7 @@ int main(void)
 		cmocka_unit_test(keys_of_a_bad_section_are_checked_too),
 		cmocka_unit_test(mistakes_name_the_line_and_the_fix),
 		cmocka_unit_test(a_rule_must_match_something_and_change_something),
-		cmocka_unit_test(what_inih_would_cut_off_is_refused),
+		cmocka_unit_test(long_lines_and_binary_files_are_refused),
 		cmocka_unit_test(too_many_sections_are_refused),
 		cmocka_unit_test(the_first_rule_whose_patterns_all_match_counts),
 		cmocka_unit_test(wishes_are_cut_at_the_ceiling_and_rules_are_not),

@@ -4,7 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
+#else /* headers before Linux 5.6 */
+#include <linux/types.h>
+#define RESOLVE_IN_ROOT       0x10
+#define RESOLVE_NO_MAGICLINKS 0x02
+struct open_how {
+	__u64 flags, mode, resolve;
+};
+#endif
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/watch/documents.h"
+#include "inspect/advice.h"
 #include "inspect/mechanism.h"
 
 static const char *or_dash(const char *text)
@@ -42,6 +43,19 @@ static void add_kernel(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	gp_doc_close(doc);
 }
 
+static void add_scheduler(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	const char *scheduler = gp_inspect_scheduler(d);
+
+	if (!scheduler)
+		gp_doc_fact(doc, "scheduler", NULL, gp_v_missing());
+	else
+		fact_as(doc, "scheduler", "queues are scheduled by", gp_v_text(scheduler), "%s",
+			!strcmp(scheduler, "cpsch") ? _("the hardware scheduler (CPSCH)")
+			: !strcmp(scheduler, "mes") ? "MES"
+						    : _("the driver (sched_policy=2)"));
+}
+
 static void add_amdgpu(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 {
 	if (!d->amdgpu_loaded) {
@@ -65,6 +79,8 @@ static void add_amdgpu(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 		    gp_v_if(d->valid & GP_DOCTOR_NUM_KCQ, gp_v_count(d->num_kcq)));
 	gp_doc_fact(doc, "cwsr_enable", "amdgpu.cwsr_enable",
 		    gp_v_if(d->valid & GP_DOCTOR_CWSR, gp_v_count(d->cwsr_enable)));
+	gp_doc_fact(doc, "mes", NULL, gp_v_if(d->valid & GP_DOCTOR_MES, gp_v_count(d->mes)));
+	add_scheduler(doc, d);
 	gp_doc_close(doc);
 }
 
@@ -82,8 +98,13 @@ static void add_kfd(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 		snprintf(version, sizeof(version), "%u.%u", d->kfd_major, d->kfd_minor);
 		fact_as(doc, "version", "KFD", gp_v_text(version), "%s (%s)", version,
 			probed ? _("reported by the driver")
-			       : _("derived from the kernel release"));
-		gp_doc_fact(doc, "source", NULL, gp_v_text(probed ? "probed" : "derived"));
+			: d->kfd_source == GP_KFD_VERSION_DKMS
+				? _("known for this DKMS release")
+				: _("derived from the kernel release"));
+		gp_doc_fact(doc, "source", NULL,
+			    gp_v_text(probed                                 ? "probed"
+				      : d->kfd_source == GP_KFD_VERSION_DKMS ? "dkms"
+									     : "derived"));
 	} else {
 		fact_as(doc, "version", "KFD", gp_v_missing(), "%s",
 			d->live && !d->probe_error
@@ -288,6 +309,51 @@ static void add_mechanisms(struct gp_doc *doc, const struct gp_inspect_doctor *d
 	}
 }
 
+static void add_container(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	if (!d->container[0]) {
+		gp_doc_fact(doc, "container", NULL, gp_v_missing());
+		return;
+	}
+	gp_doc_open(doc, "container", NULL);
+	gp_doc_fact(doc, "kind", "container", gp_v_text(d->container));
+	gp_doc_fact(doc, "own_pids", NULL, gp_v_bool(d->own_pids));
+	gp_doc_fact(doc, "own_users", NULL, gp_v_bool(d->own_users));
+	gp_doc_fact(doc, "seccomp", NULL, gp_v_bool(d->seccomp));
+	gp_doc_fact(doc, "shared_directory", NULL, gp_v_bool(d->shared_directory));
+	gp_doc_close(doc);
+}
+
+static void add_advice(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	static const char *const words[] = {
+		[GP_ADVICE_STOPS] = N_("prevents preemption"),
+		[GP_ADVICE_COSTS] = N_("limits it"),
+		[GP_ADVICE_KNOW] = N_("to know"),
+	};
+	struct gp_inspect_advice advice[GP_ADVICE_MAX];
+	size_t count = gp_inspect_advise(d, advice);
+
+	gp_doc_table(doc, "advice", count ? "Advice" : NULL);
+	gp_doc_column(doc, "id", NULL);
+	gp_doc_column(doc, "weight", "WEIGHT");
+	gp_doc_column(doc, "text", "FINDING");
+	gp_doc_column(doc, "fix", "FIX");
+	for (size_t i = 0; i < count; i++) {
+		char fix[512] = "";
+
+		if (advice[i].fix)
+			snprintf(fix, sizeof(fix), "%s%s%s", advice[i].fix,
+				 advice[i].fix_note ? "; " : "",
+				 advice[i].fix_note ? gettext(advice[i].fix_note) : "");
+		gp_doc_cell(doc, gp_v_text(advice[i].id));
+		gp_doc_cell(doc, gp_v_word(gp_inspect_weight_word(advice[i].weight),
+					   gettext(words[advice[i].weight])));
+		gp_doc_cell(doc, gp_v_text(advice[i].text));
+		gp_doc_cell(doc, gp_v_text_or_missing(fix));
+	}
+}
+
 struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
@@ -298,7 +364,9 @@ struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d)
 	add_gpu_table(doc, d);
 	add_access(doc, d);
 	add_runtimes(doc, d);
+	add_container(doc, d);
 	add_mechanisms(doc, d);
+	add_advice(doc, d);
 	gp_doc_note(
 		doc,
 		"A verdict says whether this machine supports a mechanism. gpreempt uses all of "

@@ -117,7 +117,12 @@ static int show(struct settings *settings, struct gp_diag *diag)
 	from = settings->driver ? NULL : &client;
 	error = -ENOTTY;
 	if (!settings->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+#ifdef GP_HAVE_NCURSES
 		error = gp_cli_top_screen(from, &settings->root, settings->sort, settings->filter);
+#else
+		gp_diag(diag, GP_NOTE,
+			"built without ncurses: one table instead of the full screen");
+#endif
 	/* Into a file, or on a terminal of unknown type. */
 	if (error == -ENOTTY)
 		error = once(settings, from, diag);

@@ -25,11 +25,28 @@
 /* How long another thread's exec may take from the end of the lead thread to the new program. */
 #define EXEC_MS 500
 
+bool gp_kfd_debug_harmless(const struct gp_kfd_dbg_trap_args *args)
+{
+	u64 array = 0;
+	u32 count = 0;
+
+	if (args->op == GP_KFD_DBG_SUSPEND_QUEUES) {
+		array = args->suspend_queues.queue_array_ptr;
+		count = args->suspend_queues.num_queues;
+	} else if (args->op == GP_KFD_DBG_RESUME_QUEUES) {
+		array = args->resume_queues.queue_array_ptr;
+		count = args->resume_queues.num_queues;
+	}
+	return count <= GP_KFD_MAX_QUEUES && (array || !count);
+}
+
 int gp_kfd_debug_trap(struct gp_kfd_debug_target *control, u32 op,
 		      struct gp_kfd_dbg_trap_args *args)
 {
 	args->pid = control->base.pid;
 	args->op = op;
+	if (!gp_kfd_debug_harmless(args))
+		return -EINVAL;
 	int result = ioctl(control->kfd, GP_KFD_IOC_DBG_TRAP, args);
 	if (result >= 0)
 		return result;
@@ -110,12 +127,24 @@ static int enable(struct gp_kfd_debug_target *control)
 	return 0;
 }
 
+/* amdkfd answers unknown requests with ENOTTY, the DKMS driver with EINVAL, which has other reasons
+ * as well. */
+static bool debug_is_missing(const struct gp_kfd_debug_target *control, int error)
+{
+	struct gp_kfd_get_version_args version = {0};
+
+	if (error != -EINVAL)
+		return error == -ENOTTY;
+	return ioctl(control->kfd, GP_KFD_IOC_GET_VERSION, &version) == 0 &&
+	       version.major_version == 1 && version.minor_version < GP_KFD_MINOR_DEBUG;
+}
+
 static int say_enable_error(struct gp_kfd_debug_target *control, struct gp_proto_message *why,
 			    int error)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 
-	switch (error) {
+	switch (debug_is_missing(control, error) ? -ENOTTY : error) {
 	case -ENOTTY:
 		return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_DEBUG_MISSING, control->base.pid);
 	case -EALREADY:

@@ -40,7 +40,12 @@ static inline struct gp_kfd_debug_target *gp_kfd_debug_target(struct gp_gpu_cont
 	return gp_container(base, struct gp_kfd_debug_target, base);
 }
 
-/* 0 or more, or -errno. -ESRCH also sets `gone`. */
+/* False for calls that no driver can answer and some do not survive: amdgpu-dkms 6.12.12
+ * dereferences the array of SUSPEND_QUEUES and RESUME_QUEUES without a check (an oops), and takes
+ * any number of ids. */
+bool gp_kfd_debug_harmless(const struct gp_kfd_dbg_trap_args *args);
+/* 0 or more, or -errno. -ESRCH also sets `gone`. A call that is not harmless is not sent: -EINVAL.
+ */
 int gp_kfd_debug_trap(struct gp_kfd_debug_target *control, u32 op,
 		      struct gp_kfd_dbg_trap_args *args);
 

@@ -8,8 +8,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef GP_HAVE_ZLIB
 #include <zlib.h>
+#endif
+#ifdef GP_HAVE_ZSTD
 #include <zstd.h>
+#endif
 
 #include "base/file.h"
 #include "base/i18n.h"
@@ -22,23 +26,115 @@
 
 /* A decompressor: bytes of plain content, 0 at the end, -EBADMSG if the rest is damaged. */
 struct plain {
-	gzFile gzip;
-	ZSTD_DStream *zstd;
-	int fd; /* of the compressed file, for zstd */
+	long (*read)(struct plain *plain, char *out, size_t size);
+	void (*close)(struct plain *plain);
+	void *state; /* the library's */
+	int fd;      /* of the compressed file, for zstd */
 	char *in;
-	ZSTD_inBuffer unread;
+	size_t in_len, in_done;
 	bool in_frame;
 };
 
-static void plain_close(struct plain *plain)
+#ifdef GP_HAVE_ZLIB
+static long plain_read_gzip(struct plain *plain, char *out, size_t size)
 {
-	if (plain->gzip)
-		gzclose(plain->gzip);
-	ZSTD_freeDStream(plain->zstd);
+	int got = gzread(plain->state, out, (unsigned int)size), error;
+
+	/* A file that is cut off gives its content first, then a short read with an error. */
+	if (got > 0)
+		return got;
+	gzerror(plain->state, &error);
+	return error == Z_OK || error == Z_STREAM_END ? 0 : error == Z_ERRNO ? -errno : -EBADMSG;
+}
+
+static void plain_close_gzip(struct plain *plain)
+{
+	gzclose(plain->state);
+}
+
+static int plain_open_gzip(struct plain *plain, int own)
+{
+	plain->state = gzdopen(own, "rb");
+	plain->read = plain_read_gzip;
+	plain->close = plain_close_gzip;
+	if (plain->state)
+		return 0;
+	close(own);
+	return -ENOMEM;
+}
+#endif
+
+#ifdef GP_HAVE_ZSTD
+static long plain_read_zstd(struct plain *plain, char *out, size_t size)
+{
+	ZSTD_outBuffer to = {.dst = out, .size = size};
+
+	while (!to.pos) {
+		ZSTD_inBuffer from;
+		size_t left;
+
+		if (plain->in_done == plain->in_len) {
+			ssize_t got = read(plain->fd, plain->in, CHUNK);
+
+			if (got < 0)
+				return -errno;
+			if (!got)
+				return plain->in_frame ? -EBADMSG : 0;
+			plain->in_len = (size_t)got;
+			plain->in_done = 0;
+		}
+		from = (ZSTD_inBuffer){plain->in, plain->in_len, plain->in_done};
+		left = ZSTD_decompressStream(plain->state, &to, &from);
+		if (ZSTD_isError(left))
+			return -EBADMSG;
+		plain->in_done = from.pos;
+		plain->in_frame = left != 0;
+	}
+	return (long)to.pos;
+}
+
+static void plain_close_zstd(struct plain *plain)
+{
+	ZSTD_freeDStream(plain->state);
 	free(plain->in);
-	if (plain->fd >= 0)
-		close(plain->fd);
-	*plain = (struct plain){.fd = -1};
+	close(plain->fd);
+}
+
+static int plain_open_zstd(struct plain *plain, int own)
+{
+	plain->fd = own;
+	plain->state = ZSTD_createDStream();
+	plain->in = malloc(CHUNK);
+	plain->read = plain_read_zstd;
+	plain->close = plain_close_zstd;
+	if (plain->state && plain->in)
+		return 0;
+	plain_close_zstd(plain);
+	return -ENOMEM;
+}
+#endif
+
+/* The formats that this build can decompress; the others are refused where files are read. */
+static const struct {
+	const char *name;
+	int (*open)(struct plain *plain, int own);
+} formats[] = {
+#ifdef GP_HAVE_ZLIB
+	{"gzip", plain_open_gzip},
+#endif
+#ifdef GP_HAVE_ZSTD
+	{"zstd", plain_open_zstd},
+#endif
+	{NULL, NULL},
+};
+
+static size_t format_of(const char *name)
+{
+	size_t i = 0;
+
+	while (formats[i].name && strcmp(formats[i].name, name) != 0)
+		i++;
+	return i;
 }
 
 /* Moves the position of the file, which is that of `fd` as well. */
@@ -50,60 +146,7 @@ static int plain_open(struct plain *plain, int fd, const char *format)
 	if (own < 0)
 		return -errno;
 	lseek(own, 0, SEEK_SET);
-	if (strcmp(format, "gzip") == 0) {
-		plain->gzip = gzdopen(own, "rb");
-		if (plain->gzip)
-			return 0;
-		close(own);
-		return -ENOMEM;
-	}
-	plain->fd = own;
-	plain->zstd = ZSTD_createDStream();
-	plain->in = malloc(CHUNK);
-	if (plain->zstd && plain->in)
-		return 0;
-	plain_close(plain);
-	return -ENOMEM;
-}
-
-static long plain_read_gzip(struct plain *plain, char *out, size_t size)
-{
-	int got = gzread(plain->gzip, out, (unsigned int)size), error;
-
-	/* A file that is cut off gives its content first, then a short read with an error. */
-	if (got > 0)
-		return got;
-	gzerror(plain->gzip, &error);
-	return error == Z_OK || error == Z_STREAM_END ? 0 : error == Z_ERRNO ? -errno : -EBADMSG;
-}
-
-static long plain_read_zstd(struct plain *plain, char *out, size_t size)
-{
-	ZSTD_outBuffer to = {.dst = out, .size = size};
-
-	while (!to.pos) {
-		size_t left;
-
-		if (plain->unread.pos == plain->unread.size) {
-			ssize_t got = read(plain->fd, plain->in, CHUNK);
-
-			if (got < 0)
-				return -errno;
-			if (!got)
-				return plain->in_frame ? -EBADMSG : 0;
-			plain->unread = (ZSTD_inBuffer){.src = plain->in, .size = (size_t)got};
-		}
-		left = ZSTD_decompressStream(plain->zstd, &to, &plain->unread);
-		if (ZSTD_isError(left))
-			return -EBADMSG;
-		plain->in_frame = left != 0;
-	}
-	return (long)to.pos;
-}
-
-static long plain_read(struct plain *plain, char *out, size_t size)
-{
-	return plain->gzip ? plain_read_gzip(plain, out, size) : plain_read_zstd(plain, out, size);
+	return formats[format_of(format)].open(plain, own);
 }
 
 /* The compression of a file that can be decompressed here, or NULL. */
@@ -113,7 +156,7 @@ static const char *compression_of(int fd)
 	ssize_t got = pread(fd, start, sizeof(start), 0);
 	const char *format = got > 0 ? gp_compression(start, (size_t)got, NULL) : NULL;
 
-	return format && (!strcmp(format, "gzip") || !strcmp(format, "zstd")) ? format : NULL;
+	return format && formats[format_of(format)].name ? format : NULL;
 }
 
 static int make_room(void)
@@ -132,7 +175,7 @@ static int expand(struct plain *plain, int to, u64 packed, const char *name, str
 	long got = 0;
 	int error = buffer ? 0 : -ENOMEM;
 
-	while (!error && (got = plain_read(plain, buffer, CHUNK)) > 0) {
+	while (!error && (got = plain->read(plain, buffer, CHUNK)) > 0) {
 		total += (u64)got;
 		huge = total > EXPANSION_FREE && total / EXPANSION_MAX > packed;
 		error = huge ? -EFBIG : gp_file_write_fd(to, buffer, (size_t)got);
@@ -178,7 +221,7 @@ int gp_trace_plain(int fd, const char *name, struct gp_diag *diag)
 		gp_fail(diag, error, "cannot decompress %s: %s", name, strerror(-error));
 	else
 		error = expand(&plain, to, (u64)info.st_size, name, diag);
-	plain_close(&plain);
+	plain.close(&plain);
 	close(fd);
 	if (error && to >= 0)
 		close(to);
@@ -204,9 +247,9 @@ long gp_trace_plain_start(int fd, char *buffer, size_t size)
 	error = plain_open(&plain, fd, format);
 	if (error)
 		return error;
-	while (fill < size && (got = plain_read(&plain, buffer + fill, size - fill)) > 0)
+	while (fill < size && (got = plain.read(&plain, buffer + fill, size - fill)) > 0)
 		fill += (size_t)got;
-	plain_close(&plain);
+	plain.close(&plain);
 	lseek(fd, at, SEEK_SET);
 	return got < 0 && got != -EBADMSG ? got : (long)fill;
 }

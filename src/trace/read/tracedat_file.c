@@ -411,7 +411,7 @@ static int take_version_7(struct gp_trace_dat_reader *reader, struct gp_trace_da
 	if (error)
 		return error;
 	reader->compressed = strcmp(algorithm, "none") != 0;
-	if (reader->compressed && strcmp(algorithm, "zstd"))
+	if (reader->compressed && strcmp(algorithm, GP_TRACE_DAT_COMPRESSION))
 		return gp_fail(reader->diag, -EOPNOTSUPP,
 			       "%s is compressed with %.16s, which is not supported. Convert it: "
 			       "trace-cmd convert -i FILE -o NEW --compression none",

@@ -133,7 +133,13 @@ static inline u64 gp_dat_number(const u8 *p, u32 size)
 	return value;
 }
 
-/* Decompresses zstd; the bytes, at most room, or -EINVAL. */
+/* The compression of parts that this build can read; "": none. */
+#ifdef GP_HAVE_ZSTD
+#define GP_TRACE_DAT_COMPRESSION "zstd"
+#else
+#define GP_TRACE_DAT_COMPRESSION ""
+#endif
+/* Decompresses it; the bytes, at most room, or -EINVAL. */
 long gp_trace_dat_decompress(void *to, size_t room, const void *from, size_t len);
 
 /* ---- events ---- */

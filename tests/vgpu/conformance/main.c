@@ -220,12 +220,39 @@ static bool report(const struct row *row, int number, int result, const char *re
 	return failed;
 }
 
-/* usage: conformance [--differences FILE] [PART OF A ROW'S ID...] */
+#define REAL_GPU "--on-a-real-gpu-which-may-crash-this-machine"
+
+/*
+ * Rows send what a correct program never sends. Drivers exist that do not survive it
+ * (amdgpu-dkms 6.12.12: an oops, processes that hang for ever), so that only a virtual GPU and the
+ * fake GPU of kernel/testbed are taken without being told to.
+ */
+static void refuse_real_gpu(int *argc, char ***argv)
+{
+	if (*argc > 1 && strcmp((*argv)[1], REAL_GPU) == 0) {
+		(*argc)--;
+		(*argv)++;
+		return;
+	}
+	if (getenv("GPREEMPT_VGPU") || access("/sys/module/fakegpu", F_OK) == 0)
+		return;
+	fprintf(stderr,
+		"conformance: this is neither a virtual GPU (gpreempt vgpu -- conformance) nor "
+		"kernel/testbed. The rows can crash the kernel of this machine; to run them "
+		"nevertheless: conformance " REAL_GPU "\n");
+	exit(2);
+}
+
+/* usage: conformance [--on-a-real-gpu-which-may-crash-this-machine] [--differences FILE] [PART OF A
+ * ROW'S ID...] */
 int main(int argc, char **argv)
 {
 	struct self me = {.kfd = -1, .render = -1, .status_fd = -1};
-	unsigned int kind = machine_kind(&me);
+	unsigned int kind;
 	int count = 0, failed = 0;
+
+	refuse_real_gpu(&argc, &argv);
+	kind = machine_kind(&me);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 2 && strcmp(argv[1], "--differences") == 0) {
