@@ -14,6 +14,7 @@ extern const struct gp_command *const gp_cli_commands[];
 /* Looks at the names of all commands. */
 void gp_cli_command_nearest(struct gp_nearest *nearest);
 
+extern const struct gp_command gp_cli_report_bundle;
 extern const struct gp_command gp_cli_analyze, gp_cli_compare, gp_cli_completion, gp_cli_config,
 	gp_cli_doctor, gp_cli_find, gp_cli_hqd, gp_cli_log, gp_cli_manual, gp_cli_mqd, gp_cli_ps,
 	gp_cli_queue_finder, gp_cli_queues_trace, gp_cli_release, gp_cli_renice, gp_cli_report,

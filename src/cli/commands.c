@@ -30,6 +30,7 @@ const struct gp_command *const gp_cli_commands[] = {
 	&gp_cli_config,
 	&gp_sim_command,
 	&gp_cli_report,
+	&gp_cli_report_bundle,
 	&gp_cli_analyze,
 	&gp_cli_trace,
 	&gp_vgpu_command,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/bundle.h"
 #include "cli/files/report_command.h"
 #include "trace/analyse/inquiry.h"
 #include "base/lines.h"
@@ -192,6 +193,25 @@ static int read_paths(struct arguments *arguments, struct gp_trace_inquiry *inqu
 	return error;
 }
 
+/* 1: the file is not a report bundle. */
+static int show_bundle(struct arguments *arguments, int count, char **paths)
+{
+	struct gp_doc *doc;
+	json_t *bundle;
+	int error;
+
+	if (count != 1)
+		return 1;
+	bundle = gp_cli_bundle_read(paths[0], &arguments->cli.sink.diag, &error);
+	if (!bundle)
+		return error ? error : 1;
+	doc = gp_cli_bundle_doc(bundle);
+	error = doc ? gp_cli_report_print(&arguments->cli, doc) : -ENOMEM;
+	gp_doc_free(doc);
+	json_decref(bundle);
+	return error;
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.clock = GP_CLOCK_TRACE};
@@ -205,6 +225,9 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (first == argc)
 		return gp_usage_error(command, "%s",
 				      _("no files given; name logs, traces or profiles"));
+	error = show_bundle(&arguments, argc - first, argv + first);
+	if (error <= 0)
+		return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 	error = gp_trace_inquiry_init(&inquiry, arguments.clock);
 	if (!error)
 		error = gp_cli_report_timeline(&arguments.cli);
@@ -245,10 +268,11 @@ const struct gp_command gp_cli_analyze = {
 			  "graph, events,\n"
 			  "probes, trace-cmd report), trace.dat, KFD kernel messages, rocprof "
 			  "files, process lists\n"
-			  "from rocm-smi and amd-smi, the JSON output of 'gpreempt log', and "
+			  "from rocm-smi and amd-smi, the JSON output of 'gpreempt log', "
 			  "clocks.json from\n"
-			  "'gpreempt trace'. The format of each file is detected from its content. "
-			  "In a directory,\n"
+			  "'gpreempt trace', and the file of 'gpreempt report-bundle'. The format "
+			  "of each file is\n"
+			  "detected from its content. In a directory,\n"
 			  "source files and documents are skipped, because they may quote a log.\n"
 			  "\n"
 			  "The report shows how queues are created and how long each step takes, "

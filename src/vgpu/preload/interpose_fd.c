@@ -32,6 +32,10 @@ GP_VGPU_EXPORT int close(int fd)
 	return GP_VGPU_REAL(close)(fd);
 }
 
+/* Not declared before glibc 2.34. */
+int close_range(unsigned int first, unsigned int last, int flags);
+void closefrom(int first);
+
 /* Closes what the application may close, in stretches between ours. */
 GP_VGPU_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt report-bundle: this machine in one file, to be sent to somebody who cannot touch it. */
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/bundle.h"
+#include "cli/command.h"
+#include "cli/watch/documents.h"
+
+#define FILE_MAX     (4u << 20)
+#define RESULT_MAX   (16u << 20)
+#define DEFAULT_FILE "gpreempt-report.json"
+
+/* Every file is named here; nothing is searched for. %s: a name of the directory before it. */
+static const char *const driver_files[] = {
+	"/sys/module/amdgpu/version",
+	"/sys/module/amdgpu/srcversion",
+	"/sys/class/kfd/kfd/topology/generation_id",
+	"/sys/class/kfd/kfd/topology/system_properties",
+	"/sys/kernel/debug/kfd/hqds",
+	"/sys/kernel/debug/kfd/mqds",
+	"/sys/kernel/debug/kfd/rls",
+	"/sys/kernel/debug/kfd/scheduler_stats",
+	"/proc/sys/kernel/osrelease",
+	"/proc/sys/kernel/yama/ptrace_scope",
+	"/sys/kernel/security/lockdown",
+};
+
+static const struct {
+	const char *directory;
+	const char *files[4]; /* of each entry; none: the entry is the file */
+} driver_directories[] = {
+	{"/sys/module/amdgpu/parameters", {NULL}},
+	{"/sys/class/kfd/kfd/topology/nodes", {"gpu_id", "name", "properties"}},
+};
+
+enum { OPTION_ROOT = 256, OPTION_SELFTEST, OPTION_CALIBRATION, OPTION_LIST };
+
+struct settings {
+	struct gp_root root;
+	const char *selftest, *calibration;
+	bool list;
+	struct gp_diag *diag;
+};
+
+/* ---- what goes in ---- */
+
+/* Identifies a card, not a kind of card. */
+static bool is_serial(const char *line, size_t len)
+{
+	return len > 10 && strncmp(line, "unique_id ", 10) == 0;
+}
+
+static json_t *clean(const char *text, size_t len)
+{
+	struct gp_buf out = {0};
+	json_t *json;
+
+	for (const char *p = text, *end = text + len; p < end;) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		size_t line = newline ? (size_t)(newline - p) + 1 : (size_t)(end - p);
+
+		if (!is_serial(p, line))
+			gp_buf_add(&out, p, line);
+		p += line;
+	}
+	json = gp_json_text(gp_buf_str(&out), out.len);
+	gp_buf_free(&out);
+	return json;
+}
+
+static void add_file(const struct settings *settings, json_t *files, const char *path)
+{
+	struct gp_buf text = {0};
+
+	/* A file that is not there, or not for this user, is missing in the bundle. */
+	if (gp_root_read(&settings->root, FILE_MAX, &text, "%s", path) == 0)
+		json_object_set_new(files, path, clean(gp_buf_str(&text), text.len));
+	gp_buf_free(&text);
+}
+
+static void add_directory(const struct settings *settings, json_t *files, size_t which)
+{
+	const char *directory = driver_directories[which].directory;
+	struct gp_names names;
+
+	if (gp_root_list(&settings->root, &names, "%s", directory))
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *const *file = driver_directories[which].files;
+		char path[512];
+
+		if (!*file) {
+			snprintf(path, sizeof(path), "%s/%s", directory, names.items[i]);
+			add_file(settings, files, path);
+		}
+		for (; *file; file++) {
+			snprintf(path, sizeof(path), "%s/%s/%s", directory, names.items[i], *file);
+			add_file(settings, files, path);
+		}
+	}
+	gp_names_free(&names);
+}
+
+static json_t *all_files(const struct settings *settings)
+{
+	json_t *files = json_object();
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(driver_files); i++)
+		add_file(settings, files, driver_files[i]);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(driver_directories); i++)
+		add_directory(settings, files, i);
+	return files;
+}
+
+/* A result of another command. One that was named must be there. */
+static int add_result(const struct settings *settings, json_t *bundle, const char *key,
+		      const char *named, const char *usual)
+{
+	struct gp_buf text = {0};
+	json_error_t why;
+	json_t *json = NULL;
+	int error = gp_file_read(named ? named : usual, RESULT_MAX, &text);
+
+	if (!error)
+		json = json_loadb(gp_buf_str(&text), text.len, 0, &why);
+	gp_buf_free(&text);
+	if (named && !json_is_object(json)) {
+		json_decref(json);
+		return gp_fail(settings->diag, error ? error : -EBADMSG, "cannot read %s: %s",
+			       named, error ? strerror(-error) : why.text);
+	}
+	json_object_set_new(bundle, key, json_is_object(json) ? json_incref(json) : json_null());
+	json_decref(json);
+	return 0;
+}
+
+static int add_doctor(const struct settings *settings, json_t *bundle)
+{
+	struct gp_inspect_doctor doctor;
+	struct gp_doc *doc;
+	int error = gp_inspect_doctor_read(&settings->root, settings->diag, false, &doctor);
+
+	if (error)
+		return error;
+	doc = gp_cli_doctor_doc(&doctor);
+	json_object_set_new(bundle, "doctor", doc ? gp_doc_json(doc) : NULL);
+	gp_doc_free(doc);
+	gp_inspect_doctor_free(&doctor);
+	return 0;
+}
+
+static json_t *collect(const struct settings *settings)
+{
+	json_t *bundle = json_object();
+	time_t now = time(NULL);
+	char created[32];
+	struct tm utc;
+	int error;
+
+	strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	json_object_set_new(bundle, GP_CLI_BUNDLE_KEY, json_integer(GP_CLI_BUNDLE_VERSION));
+	json_object_set_new(bundle, "created", json_string(created));
+	json_object_set_new(bundle, "gpreempt", json_string(GP_VERSION));
+	json_object_set_new(bundle, "libc", json_string(gnu_get_libc_version()));
+	error = add_doctor(settings, bundle);
+	error = error ? error
+		      : add_result(settings, bundle, "selftest", settings->selftest,
+				   "gpreempt-selftest.json");
+	error = error ? error
+		      : add_result(settings, bundle, "calibration", settings->calibration,
+				   "gpreempt-calibration.json");
+	json_object_set_new(bundle, "files", all_files(settings));
+	if (!error)
+		return bundle;
+	json_decref(bundle);
+	return NULL;
+}
+
+/* ---- the command ---- */
+
+static void list(json_t *bundle)
+{
+	json_t *files = json_object_get(bundle, "files"), *value;
+	const char *name;
+
+	printf("%s\n", _("The report contains:"));
+	json_object_foreach(bundle, name, value)
+	{
+		if (value != files)
+			printf("  %s%s\n", name, json_is_null(value) ? _(" (not available)") : "");
+	}
+	json_object_foreach(files, name, value)
+		printf("  %s (%zu)\n", name, json_string_length(value));
+	printf("%s\n", _("It contains no names of processes, users or hosts, no command lines, no "
+			 "environment and no serial numbers.\nThe debugfs files contain process "
+			 "numbers and addresses of queues."));
+}
+
+static int write_bundle(const struct settings *settings, const json_t *bundle, const char *path)
+{
+	char *text = json_dumps(bundle, JSON_INDENT(1));
+	FILE *out;
+	int error = 0;
+
+	if (!text)
+		return -ENOMEM;
+	out = fopen(path, "wxe"); /* an older report stays */
+	if (!out || fprintf(out, "%s\n", text) < 0 || fflush(out))
+		error = -errno;
+	if (out && fclose(out) && !error)
+		error = -errno;
+	free(text);
+	if (error)
+		return gp_fail(settings->diag, error, "cannot write %s: %s", path,
+			       strerror(-error));
+	printf(_("written: %s\n"), path);
+	return 0;
+}
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct settings *settings = ctx;
+
+	if (id == OPTION_ROOT)
+		settings->root.dir = value;
+	else if (id == OPTION_SELFTEST)
+		settings->selftest = value;
+	else if (id == OPTION_CALIBRATION)
+		settings->calibration = value;
+	else
+		settings->list = true;
+	return 0;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct settings settings = {.root = {.dir = ""}};
+	struct gp_command_diag sink;
+	json_t *bundle;
+	int first, error = 0;
+	int status = gp_command_parse(command, argc, argv, set, &settings, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (argc - first > 1)
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first + 1]);
+	gp_command_diag_init(&sink, command);
+	settings.diag = &sink.diag;
+	if (gp_command_check_root(command, &settings.root))
+		return GP_EXIT_USAGE;
+	bundle = collect(&settings);
+	if (!bundle)
+		return GP_EXIT_FAILED;
+	list(bundle);
+	if (!settings.list)
+		error = write_bundle(&settings, bundle, first < argc ? argv[first] : DEFAULT_FILE);
+	json_decref(bundle);
+	return error || fflush(stdout) ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_LIST, "list", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("list the contents and write nothing")},
+	{OPTION_SELFTEST, "selftest", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("results of 'gpreempt selftest' (default:\ngpreempt-selftest.json, if it exists)")},
+	{OPTION_CALIBRATION, "calibration", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("the GPU file of 'gpreempt selftest --calibrate' (default:\n"
+	    "gpreempt-calibration.json, if it exists)")},
+	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
+	 N_("read DIR/sys and DIR/proc instead of the live system")},
+	{0},
+};
+
+const struct gp_command gp_cli_report_bundle = {
+	.name = "report-bundle",
+	.arguments = "[FILE]",
+	.completion = GP_COMPLETE_FILE,
+	.summary = N_("Collect what is needed to diagnose this machine in one file"),
+	.description =
+		N_("Lists the contents, then writes them to FILE (gpreempt-report.json): the "
+		   "answers of\n"
+		   "'gpreempt doctor', the results of 'gpreempt selftest' in the current "
+		   "directory, versions,\n"
+		   "the topology and parameters of the driver and, if this user may read "
+		   "them (root), its\n"
+		   "debugfs files. Reads files only. 'gpreempt analyze FILE' shows the "
+		   "report."),
+	.options = options,
+	.examples = "  sudo gpreempt report-bundle\n"
+		    "  gpreempt report-bundle --list\n"
+		    "  gpreempt analyze gpreempt-report.json\n",
+	.run = run,
+};
