@@ -21,7 +21,7 @@ def judge(status, text, pattern=None):
     if status is None:
         return "hang", "no end"
     if status == SKIPPED:
-        return "skip", last_line(text)
+        return "skip", last_line(text) or "does not apply to this GPU"
     if status > 128:
         return "crash", f"status {status}: {last_line(text)}"
     if status:
