@@ -126,7 +126,8 @@ static bool wanted(const struct row *row, char **names, unsigned int kind)
 
 /*
  * What another machine does differently, from a file: how, rule and reason on a line, with tabs
- * between. `differs` must fail; `apart` is not run with the others.
+ * between. `differs` must fail; `apart` is not run with the others; `corrupts` leaves the machine
+ * unsound and is run by itself (--only), on one that may die.
  */
 struct exception {
 	char *how, *rule, *reason;
@@ -243,11 +244,25 @@ static void refuse_real_gpu(int *argc, char ***argv)
 	exit(2);
 }
 
-/* usage: conformance [--on-a-real-gpu-which-may-crash-this-machine] [--differences FILE] [PART OF A
- * ROW'S ID...] */
+/* Why the row is not run now; NULL: it is. */
+static const char *left_out(const struct row *row, const char *only)
+{
+	const char *why;
+
+	if (!row->run)
+		return row->open;
+	why = excepted(row, "apart");
+	if (!why && !only)
+		why = excepted(row, "corrupts");
+	return why;
+}
+
+/* usage: conformance [--on-a-real-gpu-which-may-crash-this-machine] [--differences FILE] [--only
+ * RULE] [PART OF A ROW'S ID...] */
 int main(int argc, char **argv)
 {
 	struct self me = {.kfd = -1, .render = -1, .status_fd = -1};
+	const char *only = NULL;
 	unsigned int kind;
 	int count = 0, failed = 0;
 
@@ -255,16 +270,18 @@ int main(int argc, char **argv)
 	kind = machine_kind(&me);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc > 2 && strcmp(argv[1], "--differences") == 0) {
-		read_exceptions(argv[2]);
-		argv += 2;
+	for (; argc > 2 && strncmp(argv[1], "--", 2) == 0; argc -= 2, argv += 2) {
+		if (strcmp(argv[1], "--differences") == 0)
+			read_exceptions(argv[2]);
+		else if (strcmp(argv[1], "--only") == 0)
+			only = argv[2];
 	}
 	for (size_t t = 0; t < GP_ARRAY_SIZE(tables); t++)
 		for (const struct row *row = tables[t]; row->id; row++) {
-			const char *open = row->run ? excepted(row, "apart") : row->open;
+			const char *open = left_out(row, only);
 			char reason[128];
 
-			if (!wanted(row, argv + 1, kind))
+			if (only ? strcmp(row->rule, only) != 0 : !wanted(row, argv + 1, kind))
 				continue;
 			if (open) {
 				printf("ok %d - %s %s # SKIP %s\n", ++count, row->id, row->rule,
