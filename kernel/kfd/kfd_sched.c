@@ -292,6 +292,11 @@ static int policy_set(const char *text, const struct kernel_param *param)
 			break;
 	if (policy == GP_SCHED_POLICIES)
 		return -EINVAL;
+	/* A deadline and a budget belong to a request. No call of KFD carries them, and without them
+	 * the policy would order all jobs behind those that have some, of which there are none.
+	 */
+	if (policy == GP_SCHED_DEADLINE)
+		return -EOPNOTSUPP;
 	/* On the command line the module is not there yet. */
 	if (!kfd_sched.core) {
 		kfd_sched.policy = policy;
@@ -322,7 +327,7 @@ static const struct kernel_param_ops policy_ops = {
 };
 module_param_cb(kfd_sched, &policy_ops, NULL, 0644);
 MODULE_PARM_DESC(kfd_sched,
-		 "Schedule compute queues by logical priority (off = default, priority, fair, deadline, quantum)");
+		 "Schedule compute queues by logical priority (off = default, priority, fair, quantum)");
 
 /* ---- beginning and end ---- */
 

@@ -26,6 +26,7 @@ void needs_patches(void);
 u32 features(void);
 
 void write_file(const char *path, const char *text);
+int write_error(const char *path, const char *text); /* 0 or -errno */
 /* A file of a queue in sysfs without its newline, or "none"; a buffer that the next call reuses. */
 const char *queue_file(pid_t pid, u32 id, const char *name);
 /* How often the machine took the queue off, whatever the reason. */

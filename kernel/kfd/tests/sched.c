@@ -212,6 +212,10 @@ void sched_policies(struct self *me)
 	needs_patches();
 	write_file(POLICY, "fair");
 	CHECK(says_policy("fair\n"));
+	/* Jobs of the driver have no deadlines: it says so instead of doing something else. */
+	EXPECT(write_error(POLICY, "deadline"), -EOPNOTSUPP);
+	EXPECT(write_error(POLICY, "none"), -EINVAL);
+	CHECK(says_policy("fair\n"));
 	write_file(POLICY, "off\n");
 	CHECK(says_policy("off\n"));
 }
