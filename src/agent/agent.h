@@ -63,6 +63,8 @@ struct gp_agent_queue {
 	u32 driver_percentage;        /* what the driver has */
 	int error;                    /* of the last change that failed; 0: none */
 	int stream;                   /* -1 low, 0, 1 high: of the stream behind it */
+	u32 asked_logical;            /* logical priority that the driver was last asked for, and */
+	u32 driver_logical;           /* the one that it has; only where it knows them */
 	u64 since_ns;                 /* suspended since; 0: running */
 	u64 ran_since;                /* resumed at; 0: was never suspended */
 	bool doubt;                   /* unknown, because its last signal takes too long */
@@ -149,6 +151,8 @@ struct gp_agent {
 	bool kfd_is_ours;
 	u32 kfd_minor;      /* 0: not known yet */
 	bool runtime_asked; /* RUNTIME_ENABLE was called */
+	bool sched_asked;   /* whether the driver knows logical priorities, and */
+	u32 sched_features; /* what it answered: GP_KFD_QUEUE_SCHED_* */
 	u32 queue_count, serial;
 	u32 highest; /* one more than the highest id in use */
 	struct gp_agent_queue queue[GP_AGENT_QUEUES];
@@ -219,6 +223,12 @@ void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream);
 int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args);
 int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long request, void *args);
 u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue);
+
+/* ---- logical.c: the logical priority inside a patched driver; with the lock held ---- */
+
+/* After a queue was created, or its priority or stream changed. Never fails the program's call. */
+void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue);
+void gp_agent_inform_driver_of_all(struct gp_agent *agent);
 
 /* ---- settle.c: makes the driver agree with the records ---- */
 

@@ -159,6 +159,7 @@ static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_mes
 	} else {
 		agent->identity.priority = ask->value;
 		gp_agent_show_all(agent);
+		gp_agent_inform_driver_of_all(agent);
 	}
 	pthread_mutex_unlock(&agent->lock);
 	/* Watchers see it in their memory when they next look, which may be long from now. */

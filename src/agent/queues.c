@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi/kfd_debug.h"
+#include "abi/kfd_sched.h"
 
 #define ARGS_MAX      256
 #define CREATE_MIN    offsetof(struct gp_kfd_create_queue_args, sdma_engine_id)
@@ -118,6 +119,8 @@ static void record(struct gp_agent *agent, const struct gp_kfd_create_queue_args
 		.percentage = percentage,
 		.priority = args->queue_priority,
 		.driver_percentage = args->queue_percentage,
+		.asked_logical = GP_KFD_LOGICAL_PRIORITY_DEFAULT,
+		.driver_logical = GP_KFD_LOGICAL_PRIORITY_DEFAULT,
 	};
 	queue->stream = stream_of(queue);
 	if (agent->highest <= queue->id)
@@ -126,6 +129,7 @@ static void record(struct gp_agent *agent, const struct gp_kfd_create_queue_args
 		queue->since_ns = gp_agent_now(agent);
 	gp_agent_appear(agent, queue);
 	gp_agent_share_queue(agent, queue);
+	gp_agent_inform_driver(agent, queue);
 }
 
 static bool all_held(const struct gp_agent *agent)
@@ -283,6 +287,7 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 		queue->error = 0;
 		queue->stream = stream_of(queue);
 		gp_agent_show(agent, queue);
+		gp_agent_inform_driver(agent, queue);
 	}
 	pthread_mutex_unlock(&agent->lock);
 	errno = error;
@@ -298,6 +303,7 @@ void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream)
 	if (id >= 0 && agent->queue[id].used && stream >= -1 && stream <= 1) {
 		agent->queue[id].stream = stream;
 		gp_agent_show(agent, &agent->queue[id]);
+		gp_agent_inform_driver(agent, &agent->queue[id]);
 	}
 	pthread_mutex_unlock(&agent->lock);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "abi/kfd_debug.h"
+#include "abi/kfd_sched.h"
 #include "agent/agent.h"
 #include "testlib.h"
 
@@ -22,6 +23,7 @@ struct fake_queue {
 	struct gp_kfd_update_queue_args now;
 	u32 mask_bits;
 	u32 mask[GP_AGENT_MASK_WORDS];
+	u32 logical; /* 0: never set */
 };
 
 struct fake {
@@ -35,7 +37,40 @@ struct fake {
 	int fail_in;                 /* the n-th update from now fails; 0: none */
 	int fail_with, fail_times;
 	int mask_error; /* of every SET_CU_MASK */
+	/* A driver with logical priorities, if it has features; otherwise it does not know the
+	 * query. */
+	u32 features, most_logical;
+	int unknown_error, queries, logical_updates;
 };
+
+/* Of the logical priority alone: everything else must be as it is. */
+static inline int fake_update_logical(struct fake *fake,
+				      const struct gp_kfd_update_queue_sched_args *args)
+{
+	struct fake_queue *queue = &fake->queue[args->queue.queue_id % FAKE_QUEUES];
+
+	fake->logical_updates++;
+	assert_true(queue->used);
+	assert_memory_equal(&queue->now, &args->queue, sizeof(args->queue));
+	assert_int_equal(args->sched_flags, GP_KFD_QUEUE_SCHED_SET_PRIORITY);
+	if (args->logical_priority > fake->most_logical) {
+		errno = EACCES;
+		return -1;
+	}
+	queue->logical = args->logical_priority;
+	return 0;
+}
+
+static inline int fake_query(struct fake *fake, struct gp_kfd_get_queue_sched_args *args)
+{
+	fake->queries++;
+	if (!fake->features) {
+		errno = fake->unknown_error;
+		return -1;
+	}
+	args->features = fake->features;
+	return 0;
+}
 
 static inline int fake_update(struct fake *fake, const struct gp_kfd_update_queue_args *args)
 {
@@ -106,7 +141,11 @@ static inline int fake_call(void *data, int fd, unsigned long request, void *arg
 	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
 		return fake_create(fake, argument);
 	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
+		if (_IOC_SIZE(request) == sizeof(struct gp_kfd_update_queue_sched_args))
+			return fake_update_logical(fake, argument);
 		return fake_update(fake, argument);
+	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_SCHED):
+		return fake_query(fake, argument);
 	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
 		if (destroy->queue_id >= FAKE_QUEUES || !fake->queue[destroy->queue_id].used) {
 			errno = EINVAL;
@@ -145,6 +184,8 @@ static inline struct fake *fake_new(void)
 	assert_non_null(fake->agent);
 	fake->now = 1000000000;
 	fake->minor = 11;
+	fake->unknown_error = ENOTTY;
+	fake->most_logical = GP_KFD_LOGICAL_PRIORITY_MAX;
 	gp_agent_init(fake->agent, &driver);
 	fake->agent->pid = getpid(); /* as if the service ran */
 	fake->agent->identity.priority = GP_PRIORITY_DEFAULT;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The logical priority of queues inside the driver. A driver with the patches of kernel/patches
+ * keeps one per queue and schedules by it; it learns here what the program was started with, what
+ * `gpreempt renice` made of it, and the step of the stream behind each queue. Such an update
+ * reloads nothing. Other drivers are asked once: ENOTTY (Linux) and EINVAL (the ROCm DKMS driver)
+ * both mean that they know no logical priority.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+
+#include "abi/kfd_sched.h"
+
+static bool driver_has_priorities(struct gp_agent *agent)
+{
+	struct gp_kfd_get_queue_sched_args args = {.queue_id = GP_KFD_QUEUE_SCHED_NO_QUEUE};
+
+	if (!agent->sched_asked) {
+		agent->sched_asked = true;
+		if (gp_agent_call(agent, agent->kfd, GP_KFD_IOC_GET_QUEUE_SCHED, &args) == 0)
+			agent->sched_features = args.features;
+	}
+	return agent->sched_features & GP_KFD_QUEUE_SCHED_PRIORITY;
+}
+
+void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	u32 priority = gp_agent_logical_priority(agent, queue);
+	int error = errno;
+	struct gp_kfd_update_queue_sched_args args = {
+		.queue = {.ring_base_address = queue->ring,
+			  .queue_id = queue->id,
+			  .ring_size = queue->ring_bytes,
+			  .queue_percentage = queue->driver_percentage,
+			  .queue_priority = queue->priority},
+		.logical_priority = priority,
+		.sched_flags = GP_KFD_QUEUE_SCHED_SET_PRIORITY,
+	};
+
+	if (queue->leaving || queue->asked_logical == priority || !driver_has_priorities(agent))
+		return;
+	/* EACCES: above amdgpu.max_logical_priority. The queue keeps the priority that it has, and
+	 * the driver is asked again when another one is wanted. */
+	queue->asked_logical = priority;
+	if (gp_agent_call(agent, agent->kfd,
+			  _IOC(_IOC_DIR(GP_KFD_IOC_UPDATE_QUEUE), GP_KFD_IOC_TYPE,
+			       _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE), sizeof(args)),
+			  &args) == 0)
+		queue->driver_logical = priority;
+	errno = error;
+}
+
+void gp_agent_inform_driver_of_all(struct gp_agent *agent)
+{
+	for (u32 id = 0; id < agent->highest; id++)
+		if (agent->queue[id].used)
+			gp_agent_inform_driver(agent, &agent->queue[id]);
+}
