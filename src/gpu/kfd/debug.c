@@ -385,4 +385,5 @@ const struct gp_gpu_control_ops gp_kfd_debug_control = {
 	.resume = gp_kfd_debug_resume,
 	.stray = gp_kfd_debug_stray,
 	.look = gp_kfd_debug_look,
+	.lease = gp_kfd_debug_lease,
 };

@@ -9,6 +9,7 @@
  *   debug.c         the session: probe, attach, detach, taking it back
  *   debug_trace.c   ptrace: seizing, signals, exec, exit; is it still the same program
  *   debug_queues.c  the list of queues, suspend, resume
+ *   debug_lease.c   suspensions that the driver ends by itself, where it can
  */
 #ifndef GP_GPU_KFD_DEBUG_H
 #define GP_GPU_KFD_DEBUG_H
@@ -27,6 +28,8 @@ struct gp_kfd_debug_target {
 	u32 runtime_state; /* enum gp_kfd_runtime_state */
 	bool stale;        /* the list of queues is not what the driver has */
 	bool changed;      /* it changed since pump() said so last */
+	bool no_lease;     /* the driver does not let suspensions expire */
+	u64 expired;       /* leases of this session that have run out, as the driver says */
 	struct gp_gpu_control_queues queues;
 	u64 *pointers; /* per queue: addresses of its read and write index */
 	size_t pointer_room;
@@ -83,5 +86,10 @@ int gp_kfd_debug_suspend(struct gp_gpu_control *base, const u32 *ids, size_t cou
 			 struct gp_gpu_control_done *done);
 int gp_kfd_debug_resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 			struct gp_gpu_control_done *done);
+
+/* ---- leases ---- */
+
+/* gp_gpu_control_ops.lease. -ENOLCK: the lease ended before this, and the queues run. */
+int gp_kfd_debug_lease(struct gp_gpu_control *base, u32 lease_ms);
 
 #endif
