@@ -4,6 +4,9 @@
  *   main.c     loading, and the reasons not to
  *   driver.c   the functions of amdgpu and the kernel that are not exported:
  *              found by name, checked by signature, called directly
+ *   btf.c      signatures from the type information of the loaded amdgpu
+ *   known.c    or, for one without, from its source: known.h, which the script
+ *              `known` makes of it
  *   vms.c      what an old amdgpu must not be asked
  *   targets.c  processes that are held, by whom and for how long
  *   device.c   /dev/gpreempt
@@ -40,9 +43,42 @@ u32 gp_driver_gpus(void);
 /* A new reference, or ERR_PTR. */
 struct task_struct *gp_task_of_pidfd(int pidfd);
 
-/* For vms.c: by name, and by the type information of the running kernel. */
+/* By name; fit for direct calls only. */
 void *gp_inspect_find(const char *name);
+/* The owner of a function that was checked; takes over a reference. */
+void gp_driver_found(struct module *owner);
+
+#define GP_DRIVER		"amdgpu"
+#define GP_SIGNATURE_SIZE	96
+
+/* Before Linux 5.11 the type of the function must be the call's. */
+#define GP_CALL(call, address)						\
+	static_call_update(call, (typeof(&STATIC_CALL_TRAMP(call)))(address))
+
+/* Makes a static call the function of that name; its address, or NULL. */
+#define GP_FIND(call, name)						\
+	({								\
+		void *address_ = gp_inspect_find(name);			\
+									\
+		if (address_)						\
+			GP_CALL(call, address_);			\
+		else							\
+			pr_err("this kernel has no %s\n", name);	\
+		address_;						\
+	})
+
+/* ---- btf.c or known.c ---- */
+
+/* 0 when it can be asked. */
+int gp_inspect_init(void);
+/*
+ * Whether the function has that signature, as "s32 (mm_struct *, u32)", and
+ * where it is: in amdgpu, of which a reference is taken once, or (@in_driver
+ * false) in the kernel. Says why not.
+ */
 int gp_inspect_check(const char *name, const char *expected, bool in_driver);
+/* Only asks. */
+bool gp_inspect_is(const char *name, const char *signature);
 int gp_holder_member(const char *structure, const char *name, const char *expected);
 
 /* ---- vms.c ---- */

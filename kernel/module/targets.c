@@ -12,6 +12,7 @@
  */
 #define pr_fmt(fmt) "gpreempt: " fmt
 
+#include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>

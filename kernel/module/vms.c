@@ -57,8 +57,8 @@ int gp_vms_init(void)
 	unref = gp_inspect_find("amdgpu:kfd_unref_process");
 	if (!lookup || !unref)
 		return -ENOENT;
-	static_call_update(process_of, lookup);
-	static_call_update(unref_process, unref);
+	GP_CALL(process_of, lookup);
+	GP_CALL(unref_process, unref);
 	return 0;
 }
 

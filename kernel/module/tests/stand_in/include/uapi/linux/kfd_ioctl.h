@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Read by kernel/module/known, and by the stand-in: see amdgpu.c. */
+enum KFD_QUEUE_EVICTION_TRIGGERS {
+	KFD_QUEUE_EVICTION_TRIGGER_SVM,
+	KFD_QUEUE_EVICTION_TRIGGER_USERPTR,
+	KFD_QUEUE_EVICTION_TRIGGER_TTM,
+	KFD_QUEUE_EVICTION_TRIGGER_SUSPEND,
+};
