@@ -56,5 +56,5 @@ TRACE_EVENT(kfd_sched_action,
 #endif
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH ../../drivers/gpu/drm/amd/amdkfd
+#define TRACE_INCLUDE_PATH .
 #include <trace/define_trace.h>
