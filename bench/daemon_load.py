@@ -7,7 +7,8 @@ finds out what its operations cost there, it changes between the two modes every
 the same host and the same programs. The time of a kernel on the virtual GPU is the model's; the ratio is what
 counts.
 
-usage: bench/daemon_load.py BUILD-DIRECTORY [SECONDS [LOAD [ROUNDS]]]
+usage: bench/daemon_load.py BUILD-DIRECTORY [SECONDS [LOAD [ROUNDS [WARM]]]]
+WARM: seconds of that while (default 20); 0: the first seconds of acting count.
 """
 import os
 import subprocess
@@ -46,6 +47,7 @@ def main():
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 5
     load = int(sys.argv[3]) if len(sys.argv) > 3 else 16
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 4
+    warm = float(sys.argv[5]) if len(sys.argv) > 5 else WARM
     stage = Stage("gpreemptd under load", sys.argv[1])
     server, trainer = stage.example("online_server"), stage.example("offline_trainer")
     if not server:
@@ -63,8 +65,9 @@ def main():
         stage.until(lambda: os.path.exists(samples) and os.path.getsize(samples) > 1000, "the server does not serve")
         try:
             loops += [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(load)]
-            change(stage, config, "act")
-            time.sleep(WARM)
+            if warm:
+                change(stage, config, "act")
+                time.sleep(warm)
             for _ in range(rounds):
                 for mode in MODES:
                     change(stage, config, mode)
@@ -83,7 +86,7 @@ def main():
     if not all(taken.values()):
         raise SystemExit("gpreemptd under load: no request was answered")
     mean = {mode: sum(times) / len(times) for mode, times in taken.items()}
-    print(f"server beside a trainer, {load} busy loops on {os.cpu_count()} cores, {rounds} times {seconds:.0f} s in each "
+    print(f"server beside a trainer, host load {os.getloadavg()[0]:.0f}, {load} busy loops on {os.cpu_count()} cores, {rounds} times {seconds:.0f} s in each "
           f"mode: mean latency {mean['observe']:.2f} ms observe ({len(taken['observe'])} requests), "
           f"{mean['act']:.2f} ms act ({len(taken['act'])}); act / observe {mean['act'] / mean['observe']:.3f}")
     return 0
