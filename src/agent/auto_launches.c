@@ -14,6 +14,9 @@
 
 #define WAYS      64
 #define WAY_BYTES 32
+/* Addresses of programs have 47 bits. */
+#define KIND_SHIFT 56
+#define REAL_MASK  ((1ull << KIND_SHIFT) - 1)
 
 enum kind { LAUNCH, SYNC, END };
 
@@ -44,9 +47,9 @@ extern const char gp_agent_ways[] __attribute__((visibility("hidden")));
 dlsym_function *gp_agent_next_dlsym __attribute__((visibility("hidden")));
 
 static struct {
-	void *real[WAYS]; /* set last: what the way leads to */
-	enum kind kind[WAYS];
-	u32 used;
+	/* What each way leads to and of which kind it is, in one word: a thread that is given a way
+	 * that another one has just made sees both. 0: free. */
+	u64 target[WAYS];
 	get_function *get, *get_v2; /* cuGetProcAddress */
 } ways;
 
@@ -57,7 +60,9 @@ void *gp_agent_cuda_symbol(void *handle, const char *name);
 
 void *gp_agent_way_taken(u64 index)
 {
-	switch (ways.kind[index]) {
+	u64 target = __atomic_load_n(&ways.target[index], __ATOMIC_ACQUIRE);
+
+	switch ((enum kind)(target >> KIND_SHIFT)) {
 	case LAUNCH:
 		gp_agent_auto_launch();
 		break;
@@ -68,7 +73,7 @@ void *gp_agent_way_taken(u64 index)
 		gp_agent_auto_end();
 		break;
 	}
-	return __atomic_load_n(&ways.real[index], __ATOMIC_ACQUIRE);
+	return (void *)(target & REAL_MASK);
 }
 
 /* "_v2", "_ptsz", "_v2_ptds"... or nothing. */
@@ -88,19 +93,16 @@ static bool is_suffix(const char *text)
 /* The way to a function, always the same; the function itself when there are no more. */
 static void *way_to(void *real, enum kind kind)
 {
-	for (u32 i = 0; i < WAYS; i++) {
-		void *none = NULL;
+	u64 target = (u64)real | (u64)kind << KIND_SHIFT;
 
-		/* Not seen before it is set: whoever is given the way comes after that. */
-		if (!__atomic_load_n(&ways.real[i], __ATOMIC_ACQUIRE)) {
-			if (__atomic_compare_exchange_n(&ways.real[i], &none, real, false,
-							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-				ways.kind[i] = kind;
-			else if (none != real)
-				continue;
-			return (char *)gp_agent_ways + (size_t)i * WAY_BYTES;
-		}
-		if (ways.real[i] == real)
+	if ((u64)real & ~REAL_MASK)
+		return real;
+	for (u32 i = 0; i < WAYS; i++) {
+		u64 there = 0;
+
+		if (__atomic_compare_exchange_n(&ways.target[i], &there, target, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		    (there & REAL_MASK) == (u64)real)
 			return (char *)gp_agent_ways + (size_t)i * WAY_BYTES;
 	}
 	return real;

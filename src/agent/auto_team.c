@@ -6,6 +6,7 @@
  */
 #include "agent/auto.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/directory.h"
@@ -23,6 +25,8 @@
 #define LOOK_NS GP_NS_PER_S /* between looks */
 #define MOST    16          /* files that are mapped in all: they are never unmapped */
 #define RESERVE 4096
+#define YOUNG_S 10  /* a file that is younger may not be locked yet */
+#define LEFT    256 /* files that are looked at */
 
 static struct {
 	char path[256]; /* "": no team */
@@ -73,8 +77,50 @@ static int make_file(void)
 	return fd;
 }
 
+/* A file that no living program keeps, and not one that is being made. */
+static bool is_left(const char *path, u64 now_s)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	bool left = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_uid == geteuid() && (u64)st.st_mtime + YOUNG_S < now_s &&
+		    flock(fd, LOCK_SH | LOCK_NB) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return left;
+}
+
+/* Programs that were killed have left theirs, under names that nobody uses again. */
+static void remove_left(void)
+{
+	const char *slash = strrchr(team.path, '/');
+	char path[sizeof(team.path) + 256];
+	struct dirent *entry;
+	u32 most = LEFT;
+	DIR *directory;
+
+	if (!slash)
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)(slash - team.path), team.path);
+	directory = opendir(path);
+	while (directory && most && (entry = readdir(directory))) {
+		if (strncmp(entry->d_name, GP_AHEAD_FILE, strlen(GP_AHEAD_FILE)) != 0)
+			continue;
+		most--;
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - team.path), team.path,
+			 entry->d_name);
+		if (is_left(path, (u64)time(NULL)))
+			unlink(path);
+	}
+	if (directory)
+		closedir(directory);
+}
+
 struct gp_proto_ahead *gp_agent_team_make(struct gp_agent *agent)
 {
+	if (team.path[0])
+		remove_left();
 	int fd = team.path[0] ? gp_agent_own(agent, make_file()) : -1;
 	struct gp_proto_ahead *memory =
 		mmap(NULL, RESERVE, PROT_READ | PROT_WRITE,

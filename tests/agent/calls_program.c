@@ -248,6 +248,29 @@ static void cancelled(int which)
 	printf("%s cancelled: %d, cleaned %d\n", names[which], result == PTHREAD_CANCELED, cleaned);
 }
 
+/* With calls_late.c behind it, the thread is cancelled while read() returns: what was taken is the
+ * program's, and the thread ends at the next cancellation point of its own. */
+static void *take_many(void *taken)
+{
+	char c;
+
+	for (int i = 0; i < 100; i++)
+		*(int *)taken += read(pair[0], &c, 1) == 1;
+	return NULL;
+}
+
+static void late(void)
+{
+	int taken = 0;
+	pthread_t thread;
+
+	for (int i = 0; i < 100; i++)
+		(void)!write(pair[1], "x", 1);
+	pthread_create(&thread, NULL, take_many, &taken);
+	pthread_join(thread, NULL);
+	printf("taken: %d\n", taken);
+}
+
 /* ---- processes ---- */
 
 static void forks(void)
@@ -366,6 +389,10 @@ int main(int argc, char **argv)
 	    bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8) ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, pair[0], &event))
 		return 1;
+	if (argc > 1) {
+		late();
+		return 0;
+	}
 	for (int which = 0; which < CALLS; which++)
 		for (int i = 0; i < 3; i++)
 			takes(which);

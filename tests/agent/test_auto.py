@@ -38,6 +38,12 @@ class Calls(Stage):
         for order in ((OTHER, AUTO), (AUTO, OTHER)):
             self.assertEqual(self.lines(*order, GPREEMPT_AHEAD="auto"), (expected, counts), order)
 
+    def test_a_thread_that_is_cancelled_when_it_has_its_data_keeps_it(self):
+        late = OTHER.replace("calls_other", "calls_late")
+        env = dict(self.env, LD_PRELOAD=f"{AUTO}:{late}", GPREEMPT_AHEAD="auto", GPREEMPT_TEAM="run-1-00000001")
+        done = subprocess.run([PROGRAM, "late"], env=env, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
+        self.assertEqual(done.stdout, "taken: 100\n")
+
     def test_run_loads_the_library_that_is_asked_for(self):
         script = "echo $LD_PRELOAD; echo $GPREEMPT_AHEAD/$GPREEMPT_AHEAD_US; echo $GPREEMPT_TEAM"
 

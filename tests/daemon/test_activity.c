@@ -197,6 +197,41 @@ static void what_was_lost_is_not_made_up(void **state)
 	rig_free(rig);
 }
 
+/* Its queue is on the first GPU; it also uses a second one. */
+static void time_is_booked_on_the_gpu_where_it_was(void **state)
+{
+	struct rig *rig = reading();
+	struct agent *agent = on_gpu(rig, 0, 1000);
+	u32 second = gp_daemon_host_device(rig->daemon, NVIDIA + 1), pid = (u32)agent->pid;
+	struct gp_proto_msg_device out;
+
+	(void)state;
+	gp_daemon_activity_state(rig->daemon, second, GP_READING_ON, 0);
+	zero_ns = gp_monotonic_ns();
+	gp_daemon_activity_switch(rig->daemon, second,
+				  &(struct gp_gpu_switch){.at_ns = zero_ns,
+							  .pid = pid,
+							  .begins = true});
+	at(rig, 3000, pid, false); /* its start on the first was not seen */
+	gp_daemon_activity_switch(rig->daemon, second,
+				  &(struct gp_gpu_switch){.at_ns = zero_ns + 5000000, .pid = pid});
+	gp_daemon_report_device_view(rig->daemon, device(rig), &out);
+	assert_int_equal(out.active_ns, 0);
+	gp_daemon_report_device_view(rig->daemon, second, &out);
+	assert_int_equal(out.active_ns, 5000000);
+	assert_int_equal(view(rig, agent).active_ns, 5000000);
+	/* A loss on the first ends nothing on the second. */
+	gp_daemon_activity_switch(rig->daemon, second,
+				  &(struct gp_gpu_switch){.at_ns = zero_ns + 6000000,
+							  .pid = pid,
+							  .begins = true});
+	gp_daemon_activity_lost(rig->daemon, device(rig), 1);
+	gp_daemon_activity_switch(rig->daemon, second,
+				  &(struct gp_gpu_switch){.at_ns = zero_ns + 7000000, .pid = pid});
+	assert_int_equal(view(rig, agent).active_ns, 6000000);
+	rig_free(rig);
+}
+
 static void a_job_keeps_what_its_processes_had(void **state)
 {
 	struct rig *rig = reading();
@@ -317,6 +352,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_had_the_pid_before_is_another),
 		cmocka_unit_test(strangers_and_hidden_pids_count_for_the_device_only),
 		cmocka_unit_test(what_was_lost_is_not_made_up),
+		cmocka_unit_test(time_is_booked_on_the_gpu_where_it_was),
 		cmocka_unit_test(a_job_keeps_what_its_processes_had),
 		cmocka_unit_test(a_switch_is_a_line_of_the_timeline_and_too_many_are_not),
 		cmocka_unit_test(an_idle_batch_job_gives_its_turn_up_and_comes_back),

@@ -18,6 +18,8 @@
 enum {
 	LIMIT_MS = 10 * 60 * 1000, /* of the helper: 100 GB take two minutes */
 	CUDA_NOT_INITIALIZED = 3,
+	CUDA_NOT_READY = 600, /* of a lock: its time is over */
+	CUDA_TIMEOUT = 909,
 	NVML_PROCESSES = 1024,
 	MAPS_MAX = 16 << 20,
 };
@@ -131,6 +133,8 @@ static int look(const struct cuda *cuda, u32 pid, struct gp_nvrm_swap *out)
 
 	if (error == CUDA_NOT_INITIALIZED && cuda->init(0) == 0)
 		error = cuda->state((int)pid, &state);
+	/* What it was before is not what it is. */
+	out->valid &= ~(u32)GP_SWAP_STATE;
 	if (error) {
 		out->cuda = (u32)error;
 		return -EIO;
@@ -149,11 +153,11 @@ static int step(const struct cuda *cuda, u32 pid, enum gp_nvrm_swap_step at,
 
 	out->step = at;
 	error = call((int)pid, &arguments);
-	if (look(cuda, pid, out))
+	if (look(cuda, pid, out) && !error)
 		return -EIO;
 	if (error)
 		out->cuda = (u32)error;
-	return error ? -EIO : 0;
+	return error == CUDA_NOT_READY || error == CUDA_TIMEOUT ? -ETIMEDOUT : error ? -EIO : 0;
 }
 
 static int put_back(const struct cuda *cuda, u32 pid, struct gp_nvrm_swap *out)
@@ -169,25 +173,31 @@ static int put_back(const struct cuda *cuda, u32 pid, struct gp_nvrm_swap *out)
 	return error;
 }
 
+/* After a step that failed: the process runs, and what failed is kept. A lock may have been given
+ * although its call failed, so the state is asked for again. */
+static void undo(const struct cuda *cuda, u32 pid, struct gp_nvrm_swap *out)
+{
+	struct gp_nvrm_swap undone = *out;
+
+	if (look(cuda, pid, &undone) == 0)
+		put_back(cuda, pid, &undone);
+	out->state = undone.state;
+	out->valid = (out->valid & ~(u32)GP_SWAP_STATE) | (undone.valid & GP_SWAP_STATE);
+}
+
 static int take_out(const struct cuda *cuda, u32 pid, u32 lock_ms, struct gp_nvrm_swap *out)
 {
-	struct gp_nvrm_swap undone;
 	int error;
 
 	if (out->state != GP_SWAP_RUNNING)
 		return -EBUSY;
 	error = step(cuda, pid, GP_SWAP_LOCK, cuda->lock, lock_ms, out);
-	if (error && out->state == GP_SWAP_RUNNING)
-		return -ETIMEDOUT;
 	if (!error)
 		error = step(cuda, pid, GP_SWAP_CHECKPOINT, cuda->checkpoint, 0, out);
 	if (!error && out->state != GP_SWAP_CHECKPOINTED)
 		error = -EIO;
-	if (error) {
-		undone = *out;
-		put_back(cuda, pid, &undone);
-		out->state = undone.state;
-	}
+	if (error)
+		undo(cuda, pid, out);
 	return error;
 }
 

@@ -47,6 +47,8 @@ struct fake_rm {
 	_Atomic u32 swap_helper; /* the helper that stands still there */
 	_Atomic u32 endless;     /* work does not end */
 	_Atomic u64 vram_used, vram_free;
+	_Atomic u32 gpus;  /* that NVML counts; 0: one */
+	_Atomic u32 blind; /* so many times the state after an odd number of changes is not read */
 	struct fake_swapped {
 		_Atomic u32 pid, state, changes;
 	} swapped[FAKE_SWAPPED];
@@ -59,7 +61,13 @@ enum fake_swap_step {
 	FAKE_STEP_RESTORE,
 	FAKE_STEP_UNLOCK
 };
-enum fake_swap_fault { FAKE_SWAP_FAILS = 1, FAKE_SWAP_BEFORE, FAKE_SWAP_AFTER };
+/* FAILS_LATE: it is done, and its call says that it failed. */
+enum fake_swap_fault {
+	FAKE_SWAP_FAILS = 1,
+	FAKE_SWAP_BEFORE,
+	FAKE_SWAP_AFTER,
+	FAKE_SWAP_FAILS_LATE
+};
 
 enum fake_deny {
 	FAKE_DENY_NOTHING,

@@ -43,7 +43,7 @@ static int at_step(u32 step, bool before)
 		atomic_store(&fake.rm->swap_helper, (u32)getpid());
 		raise(SIGSTOP);
 	}
-	return before && fault == step * 10 + FAKE_SWAP_FAILS ? UNKNOWN : 0;
+	return fault == step * 10 + (before ? FAKE_SWAP_FAILS : FAKE_SWAP_FAILS_LATE) ? UNKNOWN : 0;
 }
 
 static int change(int pid, u32 step, u32 from, u32 to)
@@ -62,7 +62,13 @@ static int change(int pid, u32 step, u32 from, u32 to)
 
 FUNCTION(cuCheckpointProcessGetState, (int pid, int *state))
 {
-	*state = (int)atomic_load(&process_of(pid)->state);
+	struct fake_swapped *process = process_of(pid);
+	u32 blind = atomic_load(&fake.rm->blind);
+
+	if (blind && atomic_load(&process->changes) % 2 &&
+	    atomic_compare_exchange_strong(&fake.rm->blind, &blind, blind - 1))
+		return UNKNOWN;
+	*state = (int)atomic_load(&process->state);
 	return 0;
 }
 

@@ -16,8 +16,9 @@
  *   swapN      faults of the helper that moves memory: step * 10 + enum fake_swap_fault
  *   helper     the helper that stands still there, or 0
  *   stateN     of the process N: 0 running, 1 locked, 2 swapped out
- *   usedN      MiB of GPU memory that every process has; freeN: that are free; endlessN: 1: work
- * never ends dropN      so many records are missing
+ *   usedN      MiB of GPU memory that every process has; freeN: that are free, on each GPU
+ *   endlessN   1: work never ends; gpusN: GPUs of NVML; blindN: so many times a state is not read
+ *   dropN      so many records are missing
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,12 @@ static bool swap_word(struct fake *fake, const char *word)
 		printf("ok\n");
 	} else if (strncmp(word, "free", 4) == 0) {
 		atomic_store(&fake->rm->vram_free, (u64)atoll(word + 4) << 20);
+		printf("ok\n");
+	} else if (strncmp(word, "gpus", 4) == 0) {
+		atomic_store(&fake->rm->gpus, (u32)atoi(word + 4));
+		printf("ok\n");
+	} else if (strncmp(word, "blind", 5) == 0) {
+		atomic_store(&fake->rm->blind, (u32)atoi(word + 5));
 		printf("ok\n");
 	} else if (strncmp(word, "endless", 7) == 0) {
 		atomic_store(&fake->rm->endless, (u32)atoi(word + 7));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* As much of NVML as gpreempt asks: one GPU, and every process has the same memory on it. */
+/* As much of NVML as gpreempt asks: every process has the same memory on
+ * the first GPU. */
 #include <stdlib.h>
 
 #include "fake.h"
@@ -17,14 +18,14 @@ FUNCTION(nvmlInit_v2, (void))
 
 FUNCTION(nvmlDeviceGetCount_v2, (u32 * count))
 {
-	*count = 1;
+	*count = atomic_load(&fake.rm->gpus) ? atomic_load(&fake.rm->gpus) : 1;
 	return 0;
 }
 
 FUNCTION(nvmlDeviceGetHandleByIndex_v2, (u32 index, void **device))
 {
-	(void)index;
-	*device = &fake;
+	/* Processes are on the first one. */
+	*device = index ? NULL : &fake;
 	return 0;
 }
 
@@ -37,9 +38,8 @@ FUNCTION(nvmlDeviceGetComputeRunningProcesses_v3, (void *device, u32 *count, voi
 	} *out = processes;
 	u32 room = *count;
 
-	(void)device;
 	*count = 0;
-	for (u32 i = 0; i < FAKE_SWAPPED && *count < room; i++) {
+	for (u32 i = 0; device && i < FAKE_SWAPPED && *count < room; i++) {
 		u32 pid = atomic_load(&fake.rm->swapped[i].pid);
 
 		if (pid && atomic_load(&fake.rm->swapped[i].state) != 2)

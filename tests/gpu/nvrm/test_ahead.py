@@ -294,6 +294,23 @@ class Teams(AheadStage):
         self.until_told(engine, request)
         self.assertEqual(len(self.team_file()), 1)
 
+    def test_files_of_programs_that_were_killed_are_removed_by_the_next(self):
+        killed = self.server("recvfrom")
+        self.datagram(int(killed.first))()
+        left = self.team_file()
+        self.assertEqual(len(left), 1)
+        killed.process.kill()
+        killed.process.wait(LIMIT)
+        lives = self.server("recvfrom")
+        self.datagram(int(lives.first))()
+        self.assertEqual(len(self.team_file()), 2)  # it may be one that is being made
+        for name in self.team_file():
+            os.utime(os.path.join(self.place, name), (1, 1))
+        third = self.server("recvfrom")
+        self.datagram(int(third.first))()
+        self.assertEqual(len(self.team_file()), 2)
+        self.assertNotIn(left[0], self.team_file())
+
     def test_a_file_that_others_could_write_is_not_used(self):
         run = ("--ahead", "auto", "--group", "serving")
         path = os.path.join(self.place, "engine0")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpreempt suspend --swap on a stand-in for CUDA's checkpoint functions: out and back, refusals, failures and kills at
 every step."""
+import ctypes
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import urllib.request
 from nvidia_stage import ACT, GPREEMPT, LIMIT, DaemonStage
 
 LOCK, CHECKPOINT, RESTORE, UNLOCK = 1, 2, 3, 4
-FAILS, BEFORE, AFTER = 1, 2, 3
+FAILS, BEFORE, AFTER, FAILS_LATE = 1, 2, 3, 4
 STEPS = [(step, when) for step in (LOCK, CHECKPOINT, RESTORE, UNLOCK) for when in (BEFORE, AFTER)]
 
 
@@ -189,6 +190,65 @@ class Swap(DaemonStage):
             self.assertEqual(self.end(process)[0], 0)
             self.runs(program)
             program.close()
+
+    def test_a_lock_that_fails_is_not_called_a_timeout(self):
+        self.keeper.ask(f"swap{LOCK * 10 + FAILS}")
+        process = self.suspend(self.program().process.pid)
+        self.event(process, "suspended")
+        self.event(process, "swap_failed")
+        process.send_signal(signal.SIGINT)
+        _, said = self.end(process)
+        self.assertIn("CUDA error 999 at step 'lock'", said)
+        self.assertNotIn("did not end within", said)
+
+    def test_a_lock_that_was_given_although_its_call_failed_is_taken_back(self):
+        for blind in (0, 1):
+            self.keeper.ask(f"swap{LOCK * 10 + FAILS_LATE}")
+            self.keeper.ask(f"blind{blind}")
+            program = self.program()
+            process = self.suspend(program.process.pid)
+            self.event(process, "suspended")
+            self.event(process, "swap_failed")
+            self.event(process, "suspended")
+            self.assertEqual((self.state(program), self.records()), (0, []), blind)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(self.end(process)[0], 0)
+            self.runs(program)
+            program.close()
+
+    def test_a_state_that_cannot_be_read_is_not_called_running(self):
+        self.keeper.ask(f"swap{LOCK * 10 + FAILS_LATE}")
+        self.keeper.ask("blind9")
+        program = self.program()
+        process = self.suspend(program.process.pid)
+        self.event(process, "suspended")
+        self.event(process, "swap_failed")
+        self.assertEqual((self.state(program), len(self.records())), (1, 1))
+        process.kill()
+        process.wait(LIMIT)
+        self.assertIn(f"'gpreempt release {program.process.pid}' brings it back", process.stderr.read())
+        self.keeper.ask("blind0")
+        self.assertEqual(self.gpreempt("release", str(program.process.pid)).returncode, 0)
+        self.runs(program)
+
+    def test_memory_of_several_gpus_together(self):
+        """It may have been on several, so what one of them lacks does not keep it out."""
+        program, process = self.swap_out()
+        self.keeper.ask("gpus2")
+        self.keeper.ask("free40")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(process)[0], 0)
+        self.runs(program)
+
+    def test_a_single_queue_of_a_process_that_is_out_stays_where_it_is(self):
+        program, process = self.swap_out()
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(libc.sigqueue(process.pid, signal.SIGRTMIN + 5, ctypes.c_void_p(3)), 0)
+        self.assertIn("is swapped out; its queues resume together", process.stderr.readline())
+        self.assertEqual(self.state(program), 2)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(process)[0], 0)
+        self.runs(program)
 
     def test_a_step_that_fails_on_the_way_back_can_be_repeated(self):
         for step in (RESTORE, UNLOCK):

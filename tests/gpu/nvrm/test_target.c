@@ -235,6 +235,31 @@ static void users_of_the_devices_are_described(void **state)
 	tree_remove(&tree);
 }
 
+/* Any user can call a program gpreemptd; it uses the GPU as any other. */
+static void only_our_own_daemon_is_left_out(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_gpu_process_list list;
+	struct tree tree;
+	char path[PATH_MAX];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	tree_make(&tree);
+	tree_link(&tree, "/proc/41/fd/3", "/dev/nvidiactl");
+	tree_link(&tree, "/proc/41/fd/4", "/dev/nvidia0");
+	tree_text(&tree, "/proc/41/comm", "gpreemptd\n");
+	assert_int_equal(gp_nvrm_ops.describe(&tree.root, &sink.diag, 0, &list), 0);
+	assert_int_equal(list.count, 0);
+	tree_path(&tree, path, sizeof(path), "/proc/41");
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(gp_nvrm_ops.describe(&tree.root, &sink.diag, 0, &list), 0);
+	assert_int_equal(list.count, 1);
+	gp_gpu_process_list_free(&list);
+	tree_remove(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +271,7 @@ int main(void)
 		cmocka_unit_test(an_mps_server_is_refused),
 		cmocka_unit_test(a_forked_worker_is_not_taken_for_its_parent),
 		cmocka_unit_test(users_of_the_devices_are_described),
+		cmocka_unit_test(only_our_own_daemon_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
