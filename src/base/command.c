@@ -213,6 +213,16 @@ int gp_option_duration(const struct gp_command *command, const char *option, con
 		       : 0;
 }
 
+int gp_option_size(const struct gp_command *command, const char *option, const char *value, u64 min,
+		   u64 max, u64 *bytes)
+{
+	char why[GP_UNITS_ERROR];
+
+	return gp_size_parse(value, min, max, bytes, why)
+		       ? gp_usage_error(command, "--%s: %s", option, why)
+		       : 0;
+}
+
 int gp_option_count(const struct gp_command *command, const char *option, const char *value,
 		    u64 min, u64 max, u64 *count)
 {

@@ -69,11 +69,13 @@ int gp_usage_error(const struct gp_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Values of options that are durations or counts (base/units.h), with a usage error that names the
- * option. 0 or GP_EXIT_USAGE.
+ * Values of options that are durations, sizes or counts (base/units.h), with a usage error that
+ * names the option. 0 or GP_EXIT_USAGE.
  */
 int gp_option_duration(const struct gp_command *command, const char *option, const char *value,
 		       u64 min, u64 max, u64 *ns);
+int gp_option_size(const struct gp_command *command, const char *option, const char *value, u64 min,
+		   u64 max, u64 *bytes);
 int gp_option_count(const struct gp_command *command, const char *option, const char *value,
 		    u64 min, u64 max, u64 *count);
 

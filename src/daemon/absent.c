@@ -101,7 +101,8 @@ bool gp_daemon_absent_excuses(struct gp_daemon_client *client)
 
 bool gp_daemon_absent_is(const struct gp_daemon_client *client)
 {
-	return client->away.stopped || client->away.hand || gp_daemon_hold_of(client);
+	return client->away.stopped || client->away.hand || gp_daemon_swap_is(client) ||
+	       gp_daemon_hold_of(client);
 }
 
 /* ---- what follows for the job ---- */
@@ -138,8 +139,9 @@ static const struct gp_daemon_client *away_client(const struct gp_daemon_job *jo
 static void set_away(struct gp_daemon_job *job, const struct gp_daemon_client *client, u64 now)
 {
 	const struct gp_daemon_hold *hold = client ? gp_daemon_hold_of(client) : NULL;
-	enum gp_proto_away by = !client                ? GP_AWAY_NOT
-				: hold                 ? GP_AWAY_OWNER
+	enum gp_proto_away by = !client                     ? GP_AWAY_NOT
+				: gp_daemon_swap_is(client) ? GP_AWAY_SWAPPED
+				: hold                      ? GP_AWAY_OWNER
 				: client->away.stopped ? (enum gp_proto_away)client->away.stopped
 						       : GP_AWAY_HAND;
 

@@ -148,7 +148,7 @@ void gp_daemon_act_open(struct gp_daemon_client *client)
 {
 	int error;
 
-	if (!client->job || client->target || !client->daemon->library)
+	if (!client->job || client->target || !client->daemon->library || gp_daemon_swap_is(client))
 		return;
 	error = open_target(client);
 	/* The pid was looked up by number: it must still be the same process. */

@@ -22,7 +22,7 @@
 #include "daemon/daemon.h"
 
 #define SLOW_NS  (250 * GP_NS_PER_MS)
-#define FAST_NS  (50 * GP_NS_PER_MS) /* while batch jobs take turns */
+#define FAST_NS  (20 * GP_NS_PER_MS) /* while batch jobs take turns, or a strict job needs it */
 #define AGAIN_NS (10 * GP_NS_PER_S)  /* try again to open a device */
 
 enum { BATCH = 1024, END_S = 2 };
@@ -255,10 +255,19 @@ static bool is_used(const struct gp_daemon *daemon, u32 device)
 	       gp_sched_device_state(daemon->sched, device, &state) == 0 && state.members;
 }
 
+static bool is_strict(const struct gp_daemon *daemon)
+{
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		if (job->strict == GP_STRICT_ACTIVITY)
+			return true;
+	}
+	return false;
+}
+
 void gp_daemon_activity_adapt(struct gp_daemon *daemon)
 {
 	struct gp_daemon_reader *reader = &daemon->reader;
-	u64 interval = daemon->in_turns ? FAST_NS : SLOW_NS;
+	u64 interval = daemon->in_turns || is_strict(daemon) ? FAST_NS : SLOW_NS;
 	bool changed = false;
 
 	if (!reader->running) {

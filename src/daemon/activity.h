@@ -81,8 +81,10 @@ struct gp_daemon_client_activity {
 /* Of processes of a job that ended. */
 struct gp_daemon_job_activity {
 	u64 active_ns, switches, preempted, lost_ns;
-	bool known; /* there was such a process */
-	bool idle;  /* it could run, and did not want to */
+	bool known;  /* there was such a process */
+	bool idle;   /* it could run, and did not want to */
+	bool read;   /* its use of the GPU is reported */
+	bool recent; /* it has a GPU, or had it a moment ago */
 };
 
 /* ---- activity.c: reading ---- */

@@ -19,6 +19,8 @@
 #define SLICE_NS  (2048 * GP_NS_PER_US) /* of a process whose slice is not known */
 #define SWITCH_NS (500 * GP_NS_PER_US)  /* a slice may last so much longer */
 #define IDLE_NS   (100 * GP_NS_PER_MS)  /* without the GPU, although it could have it */
+#define TURN_NS   (20 * GP_NS_PER_MS)   /* the same of one in its turn, if no process has it */
+#define RECENT_NS (100 * GP_NS_PER_MS)  /* a strict job is served that long afterwards */
 #define ENDS      2 /* of others, after which it would have had its turn by the hardware */
 #define SHARE_NS  GP_NS_PER_S
 #define LINES     2000 /* of the timeline, per second and device */
@@ -209,7 +211,8 @@ static void forget_device(struct gp_daemon *daemon, u32 index)
 		if (client->on_gpu.shown)
 			show(daemon, index, client, gp_monotonic_ns(), GP_SCHED_DRAINED);
 		forget(&client->on_gpu);
-		client->job->on_gpu.idle = false;
+		client->job->on_gpu.idle = client->job->on_gpu.read = false;
+		client->job->on_gpu.recent = false;
 	}
 }
 
@@ -233,6 +236,13 @@ void gp_daemon_activity_state(struct gp_daemon *daemon, u32 index, enum gp_proto
 		gp_diag(daemon->diag, GP_NOTE,
 			"GPU %u: cannot read which process uses it: %s; scheduling is not affected",
 			daemon->devices[index].gpu_id, strerror(-error));
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		if (state == GP_READING_FAILED && job->strict == GP_STRICT_ACTIVITY)
+			gp_diag(daemon->diag, GP_WARNING,
+				"rule '%s': strict = activity works as strict = requests on GPU "
+				"%u, because its use cannot be read",
+				job->rule, daemon->devices[index].gpu_id);
+	}
 }
 
 /* ---- what follows ---- */
@@ -264,7 +274,8 @@ static void measure_share(struct gp_daemon_client_activity *activity, u64 until_
 }
 
 /* It could have had the GPU for a while and did not take it. */
-static bool is_idle(struct gp_daemon_client *client, const struct gp_daemon_device_activity *device)
+static bool is_idle(const struct gp_daemon *daemon, struct gp_daemon_client *client,
+		    const struct gp_daemon_device_activity *device)
 {
 	struct gp_daemon_client_activity *activity = &client->on_gpu;
 	u64 since;
@@ -277,11 +288,20 @@ static bool is_idle(struct gp_daemon_client *client, const struct gp_daemon_devi
 	since = GP_MAX(activity->runnable_ns, activity->from_ns);
 	if (activity->ended_ns != GP_DAEMON_NEVER)
 		since = GP_MAX(since, activity->ended_ns);
-	if (activity->open_ns != GP_DAEMON_NEVER || device->until_ns < since + IDLE_NS)
+	if (activity->open_ns != GP_DAEMON_NEVER)
 		return false;
+	/* In its turn, with the GPU free: others wait for it. */
+	if (!device->active && device->other_ns == GP_DAEMON_NEVER)
+		return device->until_ns >=
+		       since + (daemon->in_turns && client->job->spec.in_turns ? TURN_NS : IDLE_NS);
 	/* One that has it all the time may keep it from this one. */
-	return (!device->active && device->other_ns == GP_DAEMON_NEVER) ||
-	       device->ends >= activity->ends + ENDS;
+	return device->until_ns >= since + IDLE_NS && device->ends >= activity->ends + ENDS;
+}
+
+static bool was_recent(const struct gp_daemon_client_activity *activity, u64 until_ns)
+{
+	return activity->open_ns != GP_DAEMON_NEVER ||
+	       (activity->ended_ns != GP_DAEMON_NEVER && until_ns < activity->ended_ns + RECENT_NS);
 }
 
 void gp_daemon_activity_until(struct gp_daemon *daemon, u32 index, u64 until_ns)
@@ -290,7 +310,7 @@ void gp_daemon_activity_until(struct gp_daemon *daemon, u32 index, u64 until_ns)
 
 	device->until_ns = until_ns;
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
-		bool idle = true, here = false;
+		bool idle = true, here = false, recent = false;
 
 		gp_list_each (struct gp_daemon_client, client, job_link, &job->clients) {
 			if (device_of(daemon, client) != index) {
@@ -299,10 +319,14 @@ void gp_daemon_activity_until(struct gp_daemon *daemon, u32 index, u64 until_ns)
 			}
 			here = true;
 			measure_share(&client->on_gpu, until_ns);
-			idle &= is_idle(client, device);
+			idle &= is_idle(daemon, client, device);
+			recent |= was_recent(&client->on_gpu, until_ns);
 		}
-		if (here)
-			job->on_gpu.idle |= idle;
+		if (!here)
+			continue;
+		job->on_gpu.idle |= idle;
+		job->on_gpu.read = device->known;
+		job->on_gpu.recent = recent;
 	}
 }
 

@@ -208,7 +208,7 @@ static void end_section(struct reading *reading)
 	if (!(rule->given & ~(u64)GP_RULE_PATTERNS))
 		mistake(reading,
 			"[rule %s] has no effect; add class, priority, weight, group, deadline, "
-			"max_suspend, policy, attach or strict",
+			"max_suspend, policy, attach, strict or swap",
 			rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && !(rule->given & GP_RULE_BUDGET))
 		mistake(reading,

@@ -18,7 +18,14 @@ enum {
 };
 
 /* When a job on a GPU that is shared by slices suspends jobs of lower priority: see strict.c. */
-enum gp_daemon_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS };
+enum gp_daemon_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS, GP_STRICT_ACTIVITY };
+
+/* When the memory of a job that is kept off the GPU goes to host memory: see swap.c. */
+enum gp_daemon_swap_when { GP_SWAP_NEVER, GP_SWAP_AFTER, GP_SWAP_PRESSURE };
+struct gp_daemon_config_swap {
+	u32 when; /* enum gp_daemon_swap_when */
+	u64 after_ns;
+};
 
 /* Which jobs have separate metrics. */
 enum gp_daemon_metrics_jobs {
@@ -68,6 +75,7 @@ struct gp_daemon_config_rule {
 	bool attach;      /* control it although it was not started with `gpreempt run` */
 	u32 strict;       /* enum gp_daemon_strict */
 	bool follow_stop; /* suspend the GPU work of processes that the host has stopped */
+	struct gp_daemon_config_swap swap;
 };
 
 /* Bits of gp_daemon_config_rule.given. */
@@ -88,6 +96,7 @@ enum gp_daemon_rule_key {
 	GP_RULE_ATTACH = 1u << 13,
 	GP_RULE_STRICT = 1u << 14,
 	GP_RULE_FOLLOW_STOP = 1u << 15,
+	GP_RULE_SWAP = 1u << 16,
 	GP_RULE_PATTERNS = 0xf,
 };
 
@@ -106,6 +115,7 @@ struct gp_daemon_config {
 	u32 metrics_jobs;      /* enum gp_daemon_metrics_jobs */
 	u32 metrics_max_jobs;  /* with separate series */
 	u64 latency_target_ns; /* of the class online, for alerts; 0: none */
+	u64 swap_memory;       /* host memory for jobs that are out; 0: half of it */
 	bool activity;         /* read which process uses a GPU, where the driver reports it */
 	bool stand_down;       /* where acting costs more than it gains */
 

@@ -16,7 +16,8 @@
 #define SPAN GP_SCHED_SPAN_MAX
 
 static const char *const modes[] = {"observe", "act", NULL};
-static const char *const stricts[] = {"no", "requests", "always", NULL}; /* enum gp_daemon_strict */
+/* enum gp_daemon_strict */
+static const char *const stricts[] = {"no", "requests", "always", "activity", NULL};
 /* enum gp_daemon_metrics_jobs */
 static const char *const metrics_jobs[] = {"no", "groups", "all", NULL};
 static const char *const classes[] = {"normal", "online", "offline", NULL};
@@ -52,6 +53,7 @@ const struct gp_daemon_key gp_daemon_keys[] = {
 	DAEMON("metrics_jobs", WORD, metrics_jobs, 0, 0, metrics_jobs),
 	DAEMON("metrics_max_jobs", COUNT, metrics_max_jobs, 1, GP_SCHED_MAX_JOBS, NULL),
 	DAEMON("latency_target", TIME, latency_target_ns, 0, 3600 * S, NULL),
+	DAEMON("swap_memory", BYTES, swap_memory, 1, 1ull << 50, NULL),
 	DAEMON("activity", YES_NO, activity, 0, 0, NULL),
 	DAEMON("stand_down", YES_NO, stand_down, 0, 0, NULL),
 	END,
@@ -108,6 +110,7 @@ const struct gp_daemon_key gp_daemon_rule_keys[] = {
 	RULE("attach", YES_NO, attach, 0, 0, NULL),
 	RULE("strict", WORD, strict, 0, 0, stricts),
 	RULE("follow_stop", YES_NO, follow_stop, 0, 0, NULL),
+	RULE("swap", SWAP, swap, 0, SPAN, NULL),
 	END,
 };
 
@@ -192,6 +195,23 @@ static int read_address(const char *text, char *out, char *wanted, size_t size)
 	return -EINVAL;
 }
 
+static int read_swap(const struct gp_daemon_key *key, const char *text,
+		     struct gp_daemon_config_swap *out, char *wanted, size_t size)
+{
+	char error[GP_UNITS_ERROR];
+
+	*out = (struct gp_daemon_config_swap){.when = GP_SWAP_NEVER};
+	if (strcmp(text, "no") == 0)
+		return 0;
+	out->when = strcmp(text, "on pressure") == 0 ? GP_SWAP_PRESSURE : GP_SWAP_AFTER;
+	if (out->when == GP_SWAP_PRESSURE ||
+	    (strncmp(text, "after ", 6) == 0 &&
+	     gp_duration_parse(text + 6, key->min, key->max, &out->after_ns, error) == 0))
+		return 0;
+	snprintf(wanted, size, _("no, after TIME (after 5s) or on pressure"));
+	return -EINVAL;
+}
+
 /* What a value that is not a number may be, in `wanted`. */
 static int read_other(const struct gp_daemon_key *key, const char *text, void *out, char *wanted,
 		      size_t size)
@@ -207,6 +227,8 @@ static int read_other(const struct gp_daemon_key *key, const char *text, void *o
 		return read_text(text, out, wanted, size);
 	case GP_KEY_ADDRESS:
 		return read_address(text, out, wanted, size);
+	case GP_KEY_SWAP:
+		return read_swap(key, text, out, wanted, size);
 	default: /* GP_KEY_OFF */
 		if (strcmp(text, "off") == 0) {
 			*(bool *)out = true;

@@ -19,6 +19,7 @@ enum gp_daemon_key_type {
 	GP_KEY_TEXT,    /* char[GP_CONFIG_TEXT] */
 	GP_KEY_ADDRESS, /* the same, the number of an IP address */
 	GP_KEY_OFF,     /* "off": true */
+	GP_KEY_SWAP,    /* "no", "after 5s", "on pressure": struct gp_daemon_config_swap */
 };
 
 struct gp_daemon_key {

@@ -108,6 +108,8 @@ static size_t key_size(const struct gp_daemon_key *key)
 	case GP_KEY_TEXT:
 	case GP_KEY_ADDRESS:
 		return GP_CONFIG_TEXT;
+	case GP_KEY_SWAP:
+		return sizeof(struct gp_daemon_config_swap);
 	}
 	return 0;
 }

@@ -41,6 +41,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	gp_timer_init(&daemon->watchdog_timer, NULL);
 	gp_timer_init(&daemon->library_timer, NULL);
 	gp_daemon_activity_init(daemon);
+	gp_daemon_swap_init(daemon);
 	gp_daemon_share_init(daemon);
 	gp_daemon_keep_start(daemon);
 	gp_daemon_service_init(daemon);
@@ -224,6 +225,7 @@ void gp_daemon_free(struct gp_daemon *daemon)
 	gp_daemon_notify("STOPPING=1");
 	gp_daemon_diary_snapshot(daemon);
 	gp_daemon_metrics_stop(daemon);
+	gp_daemon_child_end_all(daemon);
 	if (daemon->sched) {
 		/* The connection's end lets go of all at once; one client after the other would
 		 * be waited for, and one that is stopped does not answer. */

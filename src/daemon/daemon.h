@@ -14,6 +14,7 @@
  *   turns.c    jobs on them that run one at a time
  *   activity.c which process had a GPU, where the driver reports it
  *   diary.c    decisions on disk
+ *   swap.c     jobs whose GPU memory goes to host memory; child.c, memory.c: helpers
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: if it dies or hangs, everything resumes.
@@ -32,8 +33,10 @@
 #include "daemon/diary.h"
 #include "daemon/keep.h"
 #include "daemon/latency.h"
+#include "daemon/memory.h"
 #include "daemon/record.h"
 #include "daemon/spread.h"
+#include "daemon/swap.h"
 #include "daemon/who.h"
 #include "gpreempt.h"
 #include "proto/activity.h"
@@ -80,6 +83,7 @@ struct gp_daemon_device {
 	u32 places; /* processes that it runs at once; 0: not known */
 	struct gp_daemon_worth worth;
 	struct gp_daemon_device_activity on_gpu;
+	struct gp_daemon_device_memory memory;
 };
 
 struct gp_daemon_client_queue {
@@ -178,7 +182,9 @@ struct gp_daemon_client {
 	struct gp_daemon_client_away away;
 	struct gp_daemon_client_keep keep;
 	struct gp_daemon_client_activity on_gpu;
-	u64 next_open_ns; /* when to try again to get a target */
+	struct gp_daemon_client_swap swap;
+	u64 memory, memory_seen; /* on all GPUs; seen in the report under way */
+	u64 next_open_ns;        /* when to try again to get a target */
 };
 
 struct gp_daemon_job {
@@ -192,7 +198,8 @@ struct gp_daemon_job {
 	u32 changed;   /* enum gp_proto_daemon_set: set by hand, outlives a reload */
 	u32 asked_pin; /* by hand */
 	bool left_alone, uncontrolled;
-	u32 strict;            /* enum gp_daemon_strict */
+	u32 strict; /* enum gp_daemon_strict */
+	struct gp_daemon_config_swap swap;
 	enum gp_sched_pin pin; /* as the core has it */
 
 	bool wanted_held; /* the last action was SUSPEND */
@@ -301,6 +308,11 @@ struct gp_daemon {
 	bool follow;   /* a job followed its stop: all its processes are looked at */
 	bool in_turns; /* batch jobs run one at a time */
 	struct gp_daemon_reader reader;
+	struct gp_list children; /* helpers that were started */
+	struct gp_daemon_child *memory_helper;
+	u64 memory_again_ns;
+	bool swaps, swapping; /* a rule has `swap`; gp_daemon_swap_step() is under way */
+	struct gp_timer swap_timer;
 
 	struct gp_freezers freezers;
 	struct gp_watch group_watch; /* changes of control groups */
@@ -442,8 +454,10 @@ void gp_daemon_attach_adapt(struct gp_daemon *daemon);
 
 /* ---- turns.c ---- */
 
+/* Whether such a job may take turns at all. */
+bool gp_daemon_turns_may(const struct gp_sched_job_spec *spec);
 /* Whether the job takes turns where the hardware has time slices, if another one does as well. */
-bool gp_daemon_turns_takes(const struct gp_daemon_job *job);
+bool gp_daemon_turns_takes(struct gp_daemon *daemon, const struct gp_daemon_job *job);
 /* How many jobs do, for each device. */
 void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers);
 
@@ -490,6 +504,8 @@ bool gp_daemon_worth_step(struct gp_daemon *daemon);
 
 /* ---- strict.c ---- */
 
+/* Whether the job is strict and has the GPU for itself now. */
+bool gp_daemon_strict_serves(const struct gp_daemon_job *job);
 /* Reads open requests from the memory of the programs. */
 void gp_daemon_strict_look(struct gp_daemon *daemon);
 /* True: the core got an event, and its actions must be carried out. */

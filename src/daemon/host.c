@@ -247,6 +247,8 @@ void gp_daemon_host_settle(struct gp_daemon *daemon)
 	gp_daemon_absent_adapt(daemon);
 	gp_daemon_activity_adapt(daemon);
 	gp_daemon_hold_answer(daemon);
+	gp_daemon_memory_adapt(daemon);
+	gp_daemon_swap_step(daemon);
 }
 
 void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns)

@@ -72,7 +72,9 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	job->strict = rule ? rule->strict : GP_STRICT_NO;
 	daemon->strict |= job->strict != GP_STRICT_NO;
 	set_follow(daemon, job, rule);
-	spec.in_turns = spec.priority < GP_SCHED_PRIORITY_NORMAL && job->strict == GP_STRICT_NO;
+	job->swap = rule ? rule->swap : (struct gp_daemon_config_swap){0};
+	daemon->swaps |= job->swap.when != GP_SWAP_NEVER;
+	spec.in_turns = gp_daemon_turns_may(&spec) && job->strict == GP_STRICT_NO;
 	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
 	if (!error)
 		job->spec = spec;
@@ -189,6 +191,7 @@ void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *cli
 {
 	struct gp_daemon_job *job = client->job;
 
+	gp_daemon_swap_leave(client);
 	gp_daemon_absent_leave(client);
 	if (!job)
 		return;

@@ -10,6 +10,7 @@
 #include "base/command.h"
 #include "base/host/urgent.h"
 #include "daemon/daemon.h"
+#include "gpu/nvrm/nvml.h"
 
 #define DEFAULT_CONFIG GP_SYSCONFDIR "/gpreempt/gpreemptd.conf"
 
@@ -159,6 +160,8 @@ int main(int argc, char **argv)
 	struct gp_daemon *daemon;
 	int status;
 
+	if (argc == 2 && strcmp(argv[1], GP_DAEMON_MEMORY_HELPER) == 0)
+		return gp_nvrm_nvml_report();
 	gp_i18n_init();
 	gp_raise_descriptors();
 	status = parse(argc, argv, &settings, &journal.diag);

@@ -244,6 +244,22 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 				 stats->events);
 }
 
+/* Jobs that wait keep their memory. */
+static void waiting(struct gp_daemon *daemon, struct gp_buf *out)
+{
+	u64 bytes = 0;
+
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients)
+			bytes += job->wanted_held ? client->memory : 0;
+	}
+	gp_daemon_metrics_number(
+		out, "held_memory_bytes", "gauge",
+		"GPU memory that suspended jobs keep, while batch jobs take turns or a rule swaps "
+		"jobs out on pressure.",
+		bytes);
+}
+
 /* Of the user of this daemon. */
 static void swapped(struct gp_buf *out)
 {
@@ -256,7 +272,8 @@ static void swapped(struct gp_buf *out)
 		bytes += list.items[i].bytes;
 	gp_daemon_metrics_number(
 		out, "swapped_processes", "gauge",
-		"Processes whose GPU memory is in host memory (gpreempt suspend --swap).",
+		"Processes whose GPU memory is in host memory (gpreempt suspend --swap, rules "
+		"with swap).",
 		list.count);
 	gp_daemon_metrics_number(out, "swapped_bytes", "gauge", "GPU memory of these processes.",
 				 bytes);
@@ -276,4 +293,5 @@ void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out)
 	gp_daemon_metrics_gpus(daemon, out);
 	gp_daemon_metrics_jobs(daemon, out);
 	swapped(out);
+	waiting(daemon, out);
 }

@@ -419,6 +419,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 	}
 	gp_daemon_share_view(job, out);
 	gp_daemon_activity_view(daemon, job, out);
+	gp_daemon_swap_view(job, out);
 	memcpy(out->name, job->name, sizeof(out->name));
 	memcpy(out->group, job->group, sizeof(out->group));
 	memcpy(out->rule, job->rule, sizeof(out->rule));

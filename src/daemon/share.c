@@ -230,13 +230,13 @@ struct sum {
 };
 
 /* Of jobs that take turns one runs at a time, so that only the largest of their shares counts. */
-static struct sum sum_of(const struct gp_daemon *daemon, u32 device)
+static struct sum sum_of(struct gp_daemon *daemon, u32 device)
 {
 	struct sum sum = {.slices = gp_gpu_has(daemon->devices[device].gpu_id, GP_GPU_SLICES)};
 	u64 in_turn = 0;
 
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		if (sum.slices && gp_daemon_turns_takes(job))
+		if (sum.slices && gp_daemon_turns_takes(daemon, job))
 			in_turn = GP_MAX(in_turn, job->share[device]);
 		else
 			sum.all += job->share[device];
@@ -244,7 +244,7 @@ static struct sum sum_of(const struct gp_daemon *daemon, u32 device)
 	}
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->share[device] && job->share[device] < sum.most &&
-		    !gp_daemon_turns_takes(job))
+		    !gp_daemon_turns_takes(daemon, job))
 			sum.lower++;
 	}
 	sum.lower += in_turn && in_turn < sum.most;
@@ -259,7 +259,7 @@ static void share_device(struct gp_daemon *daemon, u32 device)
 	u64 before = 0;
 
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
-		bool takes = sum.slices && gp_daemon_turns_takes(job);
+		bool takes = sum.slices && gp_daemon_turns_takes(daemon, job);
 		u64 mine = job->share[device], part;
 
 		if (!mine)

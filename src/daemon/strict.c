@@ -3,7 +3,8 @@
  * Strict holds on GPUs that do not show whether a program has work (NVIDIA, docs/internals/gpu.md).
  * There the core knows of no work and the hardware shares the GPU by time slices; suspending costs
  * more than changing slices. A rule can still ask for it: `strict = requests` for a job whose
- * program announces its requests, `strict = always` for one that does not.
+ * program announces its requests, `strict = always` for one that does not, and `strict = activity`
+ * for one that uses the GPU now and then, where the driver reports that (elsewhere as `requests`).
  *
  * While such a job is served, it counts as having work, and so does every job of lower priority on
  * its GPU; the policy `priority` of the core does the rest, within its bounds. Other jobs are not
@@ -21,10 +22,12 @@
 
 #define NOBODY (-1)
 
-static bool is_served(const struct gp_daemon_job *job)
+bool gp_daemon_strict_serves(const struct gp_daemon_job *job)
 {
-	if (job->strict != GP_STRICT_REQUESTS)
+	if (job->strict == GP_STRICT_NO || job->strict == GP_STRICT_ALWAYS)
 		return job->strict == GP_STRICT_ALWAYS;
+	if (job->strict == GP_STRICT_ACTIVITY && job->on_gpu.read)
+		return job->on_gpu.recent;
 	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		if (client->open)
 			return true;
@@ -64,7 +67,7 @@ static void find_served(struct gp_daemon *daemon, s64 *served)
 	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
 		served[i] = NOBODY;
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		if (!is_served(job))
+		if (!gp_daemon_strict_serves(job))
 			continue;
 		gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 			for (size_t i = 0; i < client->queue_count; i++) {
@@ -104,9 +107,11 @@ static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_daemo
 
 	if (device == GP_DAEMON_NONE)
 		return GP_SCHED_DRAINED;
-	if (view->takers[device] > 1 && gp_daemon_turns_takes(job))
+	if (view->takers[device] > 1 && gp_daemon_turns_takes(daemon, job))
 		return GP_SCHED_BUSY;
-	if (is_served(job) || (s64)job->spec.priority < served[device] ||
+	/* One that does not use the GPU is not held, and does not age, until it does. */
+	if (gp_daemon_strict_serves(job) ||
+	    ((s64)job->spec.priority < served[device] && !job->on_gpu.idle) ||
 	    (queue->work == GP_SCHED_BUSY && is_kept(daemon, job, device)))
 		return GP_SCHED_BUSY;
 	return GP_SCHED_DRAINED;
@@ -118,9 +123,9 @@ static void tell(struct gp_daemon *daemon, struct gp_daemon_client *client,
 		 struct gp_daemon_client_queue *queue, enum gp_sched_work work)
 {
 	u64 now = gp_monotonic_ns();
-	bool known = work == GP_SCHED_BUSY
-			     ? client->job->strict == GP_STRICT_REQUESTS && is_served(client->job)
-			     : client->busy;
+	bool known = work == GP_SCHED_BUSY ? client->job->strict != GP_STRICT_ALWAYS &&
+						     gp_daemon_strict_serves(client->job)
+					   : client->busy;
 
 	if (known) {
 		gp_daemon_host_work(daemon, client, queue, work, now);

@@ -6,11 +6,12 @@
  * neither would get on. So where there are two or more, they count as having work without end, and
  * the core runs one of them at a time (sched/policy_turns.c).
  *
- * Batch jobs are those with a lower priority than class normal. Others may be idle for hours, which
- * is not always visible here, and would waste their turns. Strict jobs and jobs that are not
- * controlled take no turns. Nor do jobs that did not use the GPU although they could, where the
- * driver reports that (activity_account.c): they are not suspended, and take turns again once they
- * use it.
+ * Batch jobs are those with a lower priority than class normal. Those of class normal may be idle
+ * for hours and would waste their turns, so they take some only where the driver reports which
+ * process uses the GPU, and beside a job of higher priority, which makes their slices short. Strict
+ * jobs and jobs that are not controlled take no turns. Nor do jobs that did not use the GPU
+ * although they could, where the driver reports that (activity_account.c): they are not suspended,
+ * and take turns again once they use it.
  */
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
@@ -47,9 +48,43 @@ static u64 devices_of(struct gp_daemon *daemon, const struct gp_daemon_job *job)
 	return devices;
 }
 
-bool gp_daemon_turns_takes(const struct gp_daemon_job *job)
+bool gp_daemon_turns_may(const struct gp_sched_job_spec *spec)
 {
-	return job->spec.in_turns && job->pin != GP_SCHED_PIN_RUN && !job->on_gpu.idle;
+	return spec->priority < GP_SCHED_PRIORITY_NORMAL ||
+	       (spec->class == GP_SCHED_CLASS_NORMAL && spec->priority < GP_SCHED_PRIORITY_ONLINE);
+}
+
+/* On these devices it is read which process uses them. */
+static bool is_read(const struct gp_daemon *daemon, u64 devices)
+{
+	for (; devices; devices &= devices - 1) {
+		if (daemon->devices[gp_lowest_bit(devices)].on_gpu.state != GP_READING_ON)
+			return false;
+	}
+	return true;
+}
+
+static bool is_outranked(struct gp_daemon *daemon, const struct gp_daemon_job *job, u64 devices)
+{
+	gp_list_each (const struct gp_daemon_job, other, link, &daemon->jobs) {
+		if (other != job && other->spec.priority >= GP_SCHED_PRIORITY_ONLINE &&
+		    other->spec.priority > job->spec.priority && !other->away.by &&
+		    (devices_of(daemon, other) & devices))
+			return true;
+	}
+	return false;
+}
+
+bool gp_daemon_turns_takes(struct gp_daemon *daemon, const struct gp_daemon_job *job)
+{
+	u64 devices;
+
+	if (!job->spec.in_turns || job->pin == GP_SCHED_PIN_RUN || job->on_gpu.idle)
+		return false;
+	if (job->spec.priority < GP_SCHED_PRIORITY_NORMAL)
+		return true;
+	devices = devices_of(daemon, job);
+	return devices && is_read(daemon, devices) && is_outranked(daemon, job, devices);
 }
 
 void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers)
@@ -57,7 +92,7 @@ void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers)
 	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
 		takers[i] = 0;
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		u64 devices = gp_daemon_turns_takes(job) ? devices_of(daemon, job) : 0;
+		u64 devices = gp_daemon_turns_takes(daemon, job) ? devices_of(daemon, job) : 0;
 
 		for (; devices; devices &= devices - 1)
 			takers[gp_lowest_bit(devices)]++;

@@ -202,6 +202,7 @@ enum gp_gpu_capability {
 	GP_GPU_SEES_WORK = 1u << 0,      /* whether a queue has work is visible from outside */
 	GP_GPU_QUEUE_PRIORITY = 1u << 1, /* each queue has a logical priority */
 	GP_GPU_SLICES = 1u << 2,         /* the hardware shares the GPU by time slices */
+	GP_GPU_SWAPS = 1u << 3,          /* the memory of a process can be moved and restored */
 };
 
 struct gp_gpu_ring;

@@ -20,8 +20,8 @@
 #define GP_DAEMON_NONE    0xffffffffu
 
 enum {
-	GP_DAEMON_JOBS = 96, /* records in one answer */
-	GP_DAEMON_ACCOUNTS = 48,
+	GP_DAEMON_JOBS = 64, /* records in one answer */
+	GP_DAEMON_ACCOUNTS = 36,
 	GP_DAEMON_PIDS = 8, /* processes that an account names */
 	GP_DAEMON_DEVICES = 64,
 	GP_DAEMON_DECISIONS = 128,
@@ -93,6 +93,7 @@ enum gp_proto_away {
 	GP_AWAY_FROZEN,  /* its control group is */
 	GP_AWAY_HAND,    /* suspended by another process than gpreemptd */
 	GP_AWAY_OWNER,   /* held by name: gp_proto_msg_named_hold */
+	GP_AWAY_SWAPPED, /* its GPU memory is in host memory, by a rule */
 };
 
 /* Whether gpreemptd keeps a job that is away off the GPU: of its processes, the worst. */
@@ -143,6 +144,9 @@ struct gp_proto_msg_job {
 	u64 active_ns, switches;   /* time that it had the GPU; how often it got it */
 	u64 switched_out, lost_ns; /* times that the hardware took it away from its work, and how
 				    * long it waited then */
+	u64 memory;                /* on the GPU; 0: not known */
+	u64 swapped;               /* bytes that are in host memory, by a rule */
+	char swap_said[GP_PROTO_TEXT]; /* why it was not swapped out the last time; "": it was */
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 	char owner[GP_PROTO_NAME]; /* GP_AWAY_OWNER: the name of the owner */
 };

@@ -305,6 +305,108 @@ static void an_idle_batch_job_gives_its_turn_up_and_comes_back(void **state)
 	rig_free(rig);
 }
 
+/* Others wait for it: 20 ms are enough while the GPU is free. */
+static void a_turn_is_given_up_soon(void **state)
+{
+	struct rig *rig = reading();
+	struct agent *busy = on_gpu(rig, 0, 500), *idle = on_gpu(rig, 0, 500);
+
+	(void)state;
+	rig_until(rig, held(busy) != held(idle));
+	rig_until(rig, held(busy));
+	zero_ns = gp_monotonic_ns();
+	at(rig, 0, (u32)busy->pid, false);
+	region(rig, 10, 1000, (u32)idle->pid); /* the last of its work */
+	until(rig, 15000);
+	assert_true(held(busy));
+	until(rig, 25000);
+	rig_until(rig, !held(busy) && !held(idle));
+	rig_free(rig);
+}
+
+/* Beside a server their slices are short; alone, or where nothing is read, they are not batch jobs.
+ */
+static void jobs_of_class_normal_take_turns_beside_a_server(void **state)
+{
+	struct rig *rig = reading();
+	struct agent *one = on_gpu(rig, 0, 1000), *other = on_gpu(rig, 0, 1000);
+
+	(void)state;
+	zero_ns = gp_monotonic_ns();
+	region(rig, 0, 10, (u32)one->pid);
+	region(rig, 20, 30, (u32)other->pid);
+	until(rig, 1000);
+	assert_false(held(one) || held(other));
+	struct agent *server = on_gpu(rig, 0, 2000);
+	rig_until(rig, held(one) != held(other));
+	assert_false(held(server));
+	gp_daemon_activity_state(rig->daemon, device(rig), GP_READING_FAILED, -EPERM);
+	gp_daemon_host_settle(rig->daemon);
+	rig_until(rig, !held(one) && !held(other));
+	rig_free(rig);
+}
+
+/* ---- strict holds ---- */
+
+static void make_strict(struct rig *rig, const struct agent *agent)
+{
+	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
+
+	snprintf(client->who.executable, sizeof(client->who.executable), "/opt/server");
+	assert_int_equal(gp_daemon_host_respec(rig->daemon, client->job), 0);
+	rig_run(rig);
+}
+
+static void a_strict_server_is_served_while_it_uses_the_gpu(void **state)
+{
+	struct rig *rig = rig_new(QUIET "[rule server]\nexecutable = server\nstrict = activity\n");
+	struct agent *server = on_gpu(rig, 0, 2000), *trainer = on_gpu(rig, 0, 500);
+
+	(void)state;
+	gp_daemon_activity_state(rig->daemon, device(rig), GP_READING_ON, 0);
+	make_strict(rig, server);
+	zero_ns = gp_monotonic_ns();
+	at(rig, 0, (u32)trainer->pid, true);
+	until(rig, 1000);
+	assert_false(held(trainer));
+	at(rig, 2000, (u32)server->pid, true);
+	until(rig, 3000);
+	rig_until(rig, held(trainer));
+	at(rig, 4000, (u32)trainer->pid, false);
+	at(rig, 5000, (u32)server->pid, false);
+	until(rig, 90000); /* it may come back soon */
+	assert_true(held(trainer));
+	until(rig, 120000);
+	rig_until(rig, !held(trainer));
+	/* What is not read is not believed. */
+	at(rig, 130000, (u32)server->pid, true);
+	until(rig, 131000);
+	rig_until(rig, held(trainer));
+	gp_daemon_activity_state(rig->daemon, device(rig), GP_READING_FAILED, -EPERM);
+	gp_daemon_host_settle(rig->daemon);
+	rig_until(rig, !held(trainer));
+	rig_free(rig);
+}
+
+static void a_job_that_is_idle_is_not_held_for_a_strict_one(void **state)
+{
+	struct rig *rig = rig_new(QUIET "[rule server]\nexecutable = server\nstrict = always\n");
+	struct agent *server = on_gpu(rig, 0, 2000), *idle = on_gpu(rig, 0, 500);
+
+	(void)state;
+	gp_daemon_activity_state(rig->daemon, device(rig), GP_READING_ON, 0);
+	zero_ns = gp_monotonic_ns();
+	region(rig, 0, 10, (u32)server->pid);
+	until(rig, 1000);
+	until(rig, 150000);
+	make_strict(rig, server);
+	assert_false(held(idle));
+	at(rig, 160000, (u32)idle->pid, true);
+	until(rig, 161000);
+	rig_until(rig, held(idle));
+	rig_free(rig);
+}
+
 static void a_job_that_may_only_be_kept_waiting_is_not_idle(void **state)
 {
 	struct rig *rig = reading();
@@ -356,6 +458,10 @@ int main(void)
 		cmocka_unit_test(a_job_keeps_what_its_processes_had),
 		cmocka_unit_test(a_switch_is_a_line_of_the_timeline_and_too_many_are_not),
 		cmocka_unit_test(an_idle_batch_job_gives_its_turn_up_and_comes_back),
+		cmocka_unit_test(a_turn_is_given_up_soon),
+		cmocka_unit_test(jobs_of_class_normal_take_turns_beside_a_server),
+		cmocka_unit_test(a_strict_server_is_served_while_it_uses_the_gpu),
+		cmocka_unit_test(a_job_that_is_idle_is_not_held_for_a_strict_one),
 		cmocka_unit_test(a_job_that_may_only_be_kept_waiting_is_not_idle),
 		cmocka_unit_test(nothing_is_concluded_before_the_first_record_or_after_a_loss),
 	};

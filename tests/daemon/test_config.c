@@ -123,6 +123,27 @@ static void slices_are_shared_unless_the_file_says_no(void **state)
 	gp_daemon_config_free(&config);
 }
 
+static void swap_is_after_a_time_or_on_pressure(void **state)
+{
+	struct gp_daemon_config config;
+
+	(void)state;
+	accepted("[daemon]\nswap_memory = 2GiB\n"
+		 "[rule a]\nexecutable = x\nswap = after 5s\n"
+		 "[rule b]\nexecutable = y\nswap = on pressure\n"
+		 "[rule c]\nexecutable = z\nswap = no\n",
+		 &config);
+	assert_int_equal(config.swap_memory, 2ull << 30);
+	assert_int_equal(config.rules[0].swap.when, GP_SWAP_AFTER);
+	assert_int_equal(config.rules[0].swap.after_ns, 5 * GP_NS_PER_S);
+	assert_int_equal(config.rules[1].swap.when, GP_SWAP_PRESSURE);
+	assert_int_equal(config.rules[2].swap.when, GP_SWAP_NEVER);
+	gp_daemon_config_free(&config);
+	refused("[rule a]\nexecutable = x\nswap = 5s\n",
+		"test.conf:3: swap: invalid value '5s'; use no, after TIME (after 5s) or on "
+		"pressure\n");
+}
+
 static void copies_are_of_a_device_and_strict_of_a_rule(void **state)
 {
 	struct gp_daemon_config config;
@@ -234,7 +255,7 @@ static void a_rule_must_match_something_and_change_something(void **state)
 		"test.conf:1: [rule a] does not say which programs it applies to; add executable, "
 		"user, cgroup or container (executable = * matches every program)\n"
 		"test.conf:3: [rule b] has no effect; add class, priority, weight, group, "
-		"deadline, max_suspend, policy, attach or strict\n");
+		"deadline, max_suspend, policy, attach, strict or swap\n");
 	refused("[rule a]\nuser = x\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a deadline without a budget; add budget = TIME, "
 		"the GPU time of one burst\n");
@@ -382,6 +403,7 @@ int main(void)
 		cmocka_unit_test(comments_blank_lines_marks_and_indents_are_fine),
 		cmocka_unit_test(a_device_section_changes_only_what_it_gives),
 		cmocka_unit_test(slices_are_shared_unless_the_file_says_no),
+		cmocka_unit_test(swap_is_after_a_time_or_on_pressure),
 		cmocka_unit_test(copies_are_of_a_device_and_strict_of_a_rule),
 		cmocka_unit_test(a_users_section_is_found_by_name_and_number),
 		cmocka_unit_test(a_user_that_does_not_exist_is_a_mistake),

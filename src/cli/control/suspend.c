@@ -22,6 +22,8 @@ enum {
 	OPTION_COPY_ENGINES,
 	OPTION_SWAP,
 	OPTION_SWAP_AFTER,
+	OPTION_SWAP_NOW,
+	OPTION_SWAP_MEMORY,
 	RENEWALS = 3, /* per lease */
 };
 
@@ -54,6 +56,12 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_SWAP:
 		keeper->swap = true;
 		return 0;
+	case OPTION_SWAP_NOW:
+		keeper->swap = keeper->swap_now = true;
+		return 0;
+	case OPTION_SWAP_MEMORY:
+		return gp_option_size(command, "swap-memory", value, 1, 1ull << 50,
+				      &keeper->swap_memory);
 	case OPTION_SWAP_AFTER:
 		keeper->swap = true;
 		return gp_option_duration(command, "swap-after", value, 0, LIMIT_MAX,
@@ -306,7 +314,8 @@ static int hold(struct gp_cli_keeper *keeper)
 	if (error >= 0 && keeper->swap)
 		error = gp_cli_keeper_check_swap(keeper);
 	if (error >= 0)
-		error = gp_cli_keeper_take(keeper);
+		error = keeper->swap_now ? gp_cli_keeper_swap_now(keeper)
+					 : gp_cli_keeper_take(keeper);
 	if (error >= 0)
 		status = keep(keeper);
 	else if (!keeper->said)
@@ -381,6 +390,11 @@ static const struct gp_option options[] = {
 	    "to host memory until it resumes")},
 	{OPTION_SWAP_AFTER, "swap-after", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("when to move it (default 5s; implies --swap)")},
+	{OPTION_SWAP_NOW, "swap-now", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("move it without suspending first; exit if it cannot be moved")},
+	{OPTION_SWAP_MEMORY, "swap-memory", GP_REQUIRED_ARGUMENT, "SIZE", GP_COMPLETE_NONE,
+	 N_("host memory for all processes that are swapped out (64GiB;\n"
+	    "default: half of it)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, one object per event")},
 	{OPTION_VERBOSE, "verbose", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,

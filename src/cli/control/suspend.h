@@ -22,11 +22,12 @@ struct gp_cli_keeper {
 	size_t id_count;
 	u64 for_ns, lease_ns;
 	bool json, verbose, wait, copies;
-	bool swap;    /* its memory is moved when the hold lasts */
-	bool swapped; /* it was: there is no target, and no lease */
-	u64 swap_after_ns;
-	bool said;  /* why it failed */
-	bool empty; /* the group had no process when it was opened */
+	bool swap;                      /* its memory is moved when the hold lasts */
+	bool swapped;                   /* it was: there is no target, and no lease */
+	bool swap_now;                  /* at once, without a suspension before */
+	u64 swap_after_ns, swap_memory; /* swap_memory: limit of all that are out; 0: half of it */
+	bool said;                      /* why it failed */
+	bool empty;                     /* the group had no process when it was opened */
 	char name[128];
 	u64 started_ns;
 	int signals;
@@ -61,6 +62,8 @@ int gp_cli_keeper_take(struct gp_cli_keeper *keeper);
 /* Before anything is touched. 0 or -errno. */
 int gp_cli_keeper_check_swap(struct gp_cli_keeper *keeper);
 int gp_cli_keeper_swap_out(struct gp_cli_keeper *keeper);
+/* --swap-now: instead of gp_cli_keeper_take(). 0 or -errno, which has been reported. */
+int gp_cli_keeper_swap_now(struct gp_cli_keeper *keeper);
 /* While it is out. */
 int gp_cli_keeper_check_swapped(struct gp_cli_keeper *keeper);
 int gp_cli_keeper_come_back(struct gp_cli_keeper *keeper);

@@ -16,7 +16,7 @@ static const struct gp_root live = {.dir = ""};
 
 /* ---- whether ---- */
 
-static int check_memory(u32 pid, u64 bytes, struct gp_diag *diag)
+static int check_memory(u32 pid, u64 bytes, u64 most, struct gp_diag *diag)
 {
 	struct gp_inspect_swap_host host;
 	struct gp_proto_swapped_list list;
@@ -37,11 +37,12 @@ static int check_memory(u32 pid, u64 bytes, struct gp_diag *diag)
 			       "cannot swap out process %u: it needs %s of host memory, until it "
 			       "is back, and %s are available",
 			       pid, gp_size_text(need).text, gp_size_text(room).text);
-	if (swapped + bytes > host.total / 2)
+	if (swapped + bytes > (most ? most : host.total / 2))
 		return gp_fail(diag, -ENOMEM,
 			       "cannot swap out process %u: with its %s, processes that are "
-			       "swapped out would take more than half of the host memory (%s)",
-			       pid, gp_size_text(bytes).text, gp_size_text(host.total).text);
+			       "swapped out would take more than %s of host memory",
+			       pid, gp_size_text(bytes).text,
+			       gp_size_text(most ? most : host.total / 2).text);
 	return 0;
 }
 
@@ -72,7 +73,7 @@ static int check_state(u32 pid, struct gp_nvrm_swap *seen, struct gp_diag *diag)
 	return 0;
 }
 
-int gp_cli_swap_check(u32 pid, u32 mechanism, struct gp_diag *diag)
+int gp_cli_swap_check(u32 pid, u32 mechanism, u64 most, struct gp_diag *diag)
 {
 	struct gp_nvrm_swap seen;
 	int error;
@@ -100,7 +101,7 @@ int gp_cli_swap_check(u32 pid, u32 mechanism, struct gp_diag *diag)
 		break;
 	}
 	error = check_state(pid, &seen, diag);
-	return error ? error : check_memory(pid, seen.bytes, diag);
+	return error ? error : check_memory(pid, seen.bytes, most, diag);
 }
 
 /* ---- out and back ---- */
@@ -146,7 +147,7 @@ static int report(u32 pid, int error, const struct gp_nvrm_swap *done, struct gp
 	return error;
 }
 
-int gp_cli_swap_out(u32 pid, struct gp_nvrm_swap *done, struct gp_diag *diag)
+int gp_cli_swap_out(u32 pid, u64 most, struct gp_nvrm_swap *done, struct gp_diag *diag)
 {
 	struct gp_proto_swapped record = {.pid = pid,
 					  .keeper = (u32)getpid(),
@@ -156,7 +157,7 @@ int gp_cli_swap_out(u32 pid, struct gp_nvrm_swap *done, struct gp_diag *diag)
 	int error = check_state(pid, &seen, diag);
 
 	if (!error)
-		error = check_memory(pid, seen.bytes, diag);
+		error = check_memory(pid, seen.bytes, most, diag);
 	if (error)
 		return error;
 	record.bytes = seen.bytes;

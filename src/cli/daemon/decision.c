@@ -120,7 +120,8 @@ static void stand_text(const struct gp_proto_msg_decision *line, char *out, size
 
 const char *gp_cli_away_name(u32 away)
 {
-	static const char *const names[] = {NULL, "stopped", "traced", "frozen", "hand", "owner"};
+	static const char *const names[] = {NULL,   "stopped", "traced", "frozen",
+					    "hand", "owner",   "swapped"};
 
 	return away < GP_ARRAY_SIZE(names) ? names[away] : NULL;
 }
@@ -167,6 +168,12 @@ static bool away_text(const struct gp_proto_msg_decision *line, const char *job,
 				 _("%s is suspended by hand; gpreemptd does not schedule it until "
 				   "it is resumed"),
 				 job);
+		return true;
+	case GP_AWAY_SWAPPED:
+		snprintf(out, size,
+			 _("the GPU memory of %s is moved to host memory; gpreemptd does not "
+			   "schedule it until it is back"),
+			 job);
 		return true;
 	default:
 		return false;

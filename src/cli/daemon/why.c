@@ -123,6 +123,12 @@ static void add_away(struct gp_doc *doc, const struct story *story)
 			    "until it is resumed.",
 			    away.text);
 		break;
+	case GP_AWAY_SWAPPED:
+		gp_doc_line(doc,
+			    "It has been swapped out for %s: %s of GPU memory are in host memory "
+			    "until no job with precedence needs its place.",
+			    away.text, gp_size_text(job->swapped).text);
+		break;
 	case GP_AWAY_TRACED:
 		gp_doc_line(doc,
 			    "It has been stopped by a debugger for %s. gpreemptd does not schedule "
@@ -264,6 +270,18 @@ static void add_activity(struct gp_doc *doc, const struct gp_proto_msg_job *job)
 		    (unsigned long long)job->switched_out, gp_duration_text(job->lost_ns).text);
 }
 
+static void add_memory(struct gp_doc *doc, const struct gp_proto_msg_job *job)
+{
+	if (job->memory && job->held_since != GP_DAEMON_NEVER)
+		gp_doc_line(doc, "While it waits it keeps %s of GPU memory.",
+			    gp_size_text(job->memory).text);
+	else if (job->memory)
+		gp_doc_line(doc, "It has %s of GPU memory.", gp_size_text(job->memory).text);
+	if (*job->swap_said)
+		gp_doc_line(doc, "It was not swapped out: %.*s.", (int)sizeof(job->swap_said),
+			    job->swap_said);
+}
+
 static void add_state(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
@@ -292,6 +310,7 @@ static void add_state(struct gp_doc *doc, const struct story *story)
 					     "jobs have work."));
 		add_slice(doc, job);
 		add_activity(doc, job);
+		add_memory(doc, job);
 	}
 	if (gp_cli_ahead_read(story->pid, &ahead))
 		gp_cli_ahead_lines(doc, &ahead);
@@ -399,6 +418,12 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(job->away)));
 	gp_doc_fact(doc, "owner", NULL, gp_v_text_or_missing(job->owner));
 	gp_doc_fact(doc, "kept", NULL, gp_v_text(gp_cli_kept_name(job->kept)));
+	gp_doc_fact(doc, "switched_out", NULL,
+		    gp_v_if(job->activity, gp_v_count(job->switched_out)));
+	gp_doc_fact(doc, "lost_ns", NULL, gp_v_if(job->activity, gp_v_ns(job->lost_ns)));
+	gp_doc_fact(doc, "memory_bytes", NULL, gp_v_if(job->memory, gp_v_count(job->memory)));
+	gp_doc_fact(doc, "swapped_bytes", NULL, gp_v_count(job->swapped));
+	gp_doc_fact(doc, "not_swapped", NULL, gp_v_if(*job->swap_said, gp_v_text(job->swap_said)));
 	gp_cli_ahead_facts(doc, gp_cli_ahead_read(story->pid, &ahead), &ahead);
 	gp_doc_open_list(doc, "decisions", NULL);
 	for (size_t i = 0; i < story->count; i++) {

@@ -2,9 +2,11 @@
 /* gpreempt ps: the processes that use a GPU. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/daemon/daemon_client.h"
 #include "cli/watch/documents.h"
 #include "cli/watch/row.h"
 #include "proto/swapped.h"
@@ -193,6 +195,8 @@ static void put_process(struct gp_cli_row *row, const struct gp_inspect_ps *ps,
 			  : gp_v_missing());
 	gp_cli_put(row, "queues", NULL, 0, listed ? gp_v_json(queue_list(gpu)) : gp_v_missing());
 	gp_cli_put(row, "gpus", NULL, 0, gp_v_json(usage_list(ps, gpu)));
+	gp_cli_put(row, "busy_ns", ps->busy_known ? "BUSY" : NULL, GP_CLI_RIGHT,
+		   gp_v_if(item->busy_known, gp_v_ns(item->busy_ns)));
 	put_sums(row, gpu);
 	gp_cli_put(row, NULL, "COMMAND", 0, gp_v_text_or_missing(p->command));
 	gp_buf_free(&gpus);
@@ -236,6 +240,30 @@ static void add_swapped(struct gp_doc *doc)
 	gp_proto_swapped_free(&list);
 }
 
+/* gpreemptd, if it runs, knows for how long a process had a GPU whose driver reports that. It does
+ * so by job, which is one process unless several were started as one. */
+static void add_busy(struct gp_inspect_ps *ps)
+{
+	struct gp_cli_daemon_client client;
+	struct gp_proto_msg_job *jobs = NULL;
+	int count;
+
+	if (gp_cli_daemon_open(&client, NULL))
+		return;
+	count = gp_cli_daemon_jobs(&client, NULL, 0, &jobs);
+	for (int i = 0; i < count; i++) {
+		for (size_t k = 0; k < ps->count; k++) {
+			if (!jobs[i].activity || jobs[i].processes != 1 ||
+			    ps->rows[k].gpu->pid != jobs[i].pid)
+				continue;
+			ps->rows[k].busy_known = ps->busy_known = true;
+			ps->rows[k].busy_ns = jobs[i].active_ns;
+		}
+	}
+	free(jobs);
+	gp_cli_daemon_close(&client);
+}
+
 enum { OPTION_JSON = 'j', OPTION_ROOT = 256 };
 
 struct settings {
@@ -272,6 +300,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
 		return GP_EXIT_FAILED;
+	if (gp_root_is_live(&settings.root) && ps.nvidia_present)
+		add_busy(&ps);
 	doc = gp_cli_ps_doc(&ps);
 	if (gp_root_is_live(&settings.root))
 		add_swapped(doc);
@@ -296,6 +326,7 @@ const struct gp_command gp_cli_ps = {
 	.description = N_("Prints one line per process that uses a GPU:\n"
 			  "  GPUS     KFD topology nodes, or nvidiaN for NVIDIA GPUs\n"
 			  "  QUEUES   number of queues by type\n"
+			  "  BUSY     time that it had the GPU (NVIDIA; needs gpreemptd)\n"
 			  "  SDMA     time spent in copy engines\n"
 			  "  CUS      compute units that hold waves of the process now\n"
 			  "  EVICTED  time the driver kept the process off the GPU\n"

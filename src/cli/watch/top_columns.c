@@ -44,6 +44,8 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 	if (job->away == GP_AWAY_HAND ||
 	    ((observed || job->run == GP_DAEMON_RUNNING) && stopped_by(top, job)))
 		return C_("state", "by hand");
+	if (job->away == GP_AWAY_SWAPPED)
+		return _("swapped");
 	if (job->away && job->kept == GP_KEPT_HELD)
 		return _("held");
 	if (job->away)
@@ -253,6 +255,8 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "owner", NULL, 0,
 		   gp_v_text_or_missing(field(row, job->owner, sizeof(job->owner))));
 	gp_cli_put(row, "kept", NULL, 0, gp_v_text(gp_cli_kept_name(job->kept)));
+	gp_cli_put(row, "memory_bytes", NULL, 0, gp_v_if(job->memory, gp_v_count(job->memory)));
+	gp_cli_put(row, "swapped_bytes", NULL, 0, gp_v_if(daemon, gp_v_count(job->swapped)));
 	gp_cli_put(row, "held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), RIGHT_AT(10, 8),
 		   gp_v_ns(job->held_ns));
 	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8),

@@ -309,7 +309,7 @@ bool gp_nvrm_used_by(const struct gp_root *root, u32 pid)
 
 const struct gp_gpu_ops gp_nvrm_ops = {
 	.kind = "nvrm",
-	.capabilities = GP_GPU_SLICES,
+	.capabilities = GP_GPU_SLICES | GP_GPU_SWAPS,
 	.outside_mechanism = GP_MECHANISM_NV_SUSPEND,
 	.discover = discover,
 	.describe = describe,

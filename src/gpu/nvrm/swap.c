@@ -14,13 +14,13 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "gpu/nvrm/nvml.h"
 
 enum {
 	LIMIT_MS = 10 * 60 * 1000, /* of the helper: 100 GB take two minutes */
 	CUDA_NOT_INITIALIZED = 3,
 	CUDA_NOT_READY = 600, /* of a lock: its time is over */
 	CUDA_TIMEOUT = 909,
-	NVML_PROCESSES = 1024,
 	MAPS_MAX = 16 << 20,
 };
 
@@ -67,32 +67,15 @@ static int load_cuda(struct cuda *cuda)
 		       : -ENOSYS;
 }
 
-/* nvml.h: nvmlProcessInfo_t and nvmlMemory_t */
-struct nvml_process {
-	u32 pid, pad;
-	u64 bytes;
-	u32 gpu_instance, compute_instance;
-};
-struct nvml_memory {
-	u64 total, free, used;
-};
-
-struct nvml {
-	int (*init)(void);
-	int (*count)(u32 *count);
-	int (*device)(u32 index, void **device);
-	int (*processes)(void *device, u32 *count, struct nvml_process *processes);
-	int (*memory)(void *device, struct nvml_memory *memory);
-};
-
-static void measure_device(const struct nvml *nvml, void *device, u32 pid, struct gp_nvrm_swap *out)
+static void measure_device(const struct gp_nvrm_nvml *nvml, void *device, u32 pid,
+			   struct gp_nvrm_swap *out)
 {
-	static struct nvml_process processes[NVML_PROCESSES];
-	u32 count = NVML_PROCESSES;
-	struct nvml_memory memory;
+	static struct gp_nvrm_nvml_process processes[GP_NVRM_NVML_PROCESSES];
+	u32 count = GP_NVRM_NVML_PROCESSES;
+	struct gp_nvrm_nvml_memory memory;
 
 	if (nvml->processes(device, &count, processes) == 0) {
-		for (u32 i = 0; i < count && i < NVML_PROCESSES; i++) {
+		for (u32 i = 0; i < count && i < GP_NVRM_NVML_PROCESSES; i++) {
 			if (processes[i].pid != pid || processes[i].bytes == UINT64_MAX)
 				continue;
 			out->bytes += processes[i].bytes;
@@ -110,16 +93,11 @@ static void measure_device(const struct nvml *nvml, void *device, u32 pid, struc
 /* Without NVML the sizes stay unknown. */
 static void measure(u32 pid, struct gp_nvrm_swap *out)
 {
-	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), *device;
-	struct nvml nvml;
+	struct gp_nvrm_nvml nvml;
 	u32 count = 0;
+	void *device;
 
-	if (!library || !take(library, "nvmlInit_v2", &nvml.init) ||
-	    !take(library, "nvmlDeviceGetCount_v2", &nvml.count) ||
-	    !take(library, "nvmlDeviceGetHandleByIndex_v2", &nvml.device) ||
-	    !take(library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.processes) ||
-	    !take(library, "nvmlDeviceGetMemoryInfo", &nvml.memory) || nvml.init() ||
-	    nvml.count(&count))
+	if (!gp_nvrm_nvml_load(&nvml) || nvml.count(&count))
 		return;
 	for (u32 i = 0; i < count; i++) {
 		if (nvml.device(i, &device) == 0)

@@ -18,6 +18,7 @@
  *   stateN     of the process N: 0 running, 1 locked, 2 swapped out
  *   usedN      MiB of GPU memory that every process has; freeN: that are free, on each GPU
  *   endlessN   1: work never ends; gpusN: GPUs of NVML; blindN: so many times a state is not read
+ *   knowPID    NVML lists the process (others once their state was asked for)
  *   dropN      so many records are missing
  */
 #include <stdio.h>
@@ -50,6 +51,19 @@ static u32 state_of(const struct fake *fake, u32 pid)
 	return 0;
 }
 
+/* NVML lists it. */
+static bool know(const struct fake *fake, u32 pid)
+{
+	for (u32 i = 0; i < FAKE_SWAPPED; i++) {
+		u32 none = 0;
+
+		if (atomic_compare_exchange_strong(&fake->rm->swapped[i].pid, &none, pid) ||
+		    none == pid)
+			return true;
+	}
+	return false;
+}
+
 static bool swap_word(struct fake *fake, const char *word)
 {
 	if (strncmp(word, "swap", 4) == 0) {
@@ -65,6 +79,8 @@ static bool swap_word(struct fake *fake, const char *word)
 	} else if (strncmp(word, "free", 4) == 0) {
 		atomic_store(&fake->rm->vram_free, (u64)atoll(word + 4) << 20);
 		printf("ok\n");
+	} else if (strncmp(word, "know", 4) == 0) {
+		printf("%d\n", know(fake, (u32)atoi(word + 4)));
 	} else if (strncmp(word, "gpus", 4) == 0) {
 		atomic_store(&fake->rm->gpus, (u32)atoi(word + 4));
 		printf("ok\n");

@@ -49,6 +49,12 @@ FUNCTION(nvmlDeviceGetComputeRunningProcesses_v3, (void *device, u32 *count, voi
 	return 0;
 }
 
+FUNCTION(nvmlDeviceGetMinorNumber, (void *device, u32 *minor))
+{
+	*minor = !device;
+	return 0;
+}
+
 FUNCTION(nvmlDeviceGetMemoryInfo, (void *device, u64 *memory))
 {
 	(void)device;

@@ -46,6 +46,36 @@ class Seen(DaemonStage):
         self.assertEqual((account["switches"], account["switched_out"]), (2, 1))
         self.assertGreater(account["ran_ns"], 0)
 
+    def test_ps_has_the_time_that_a_process_had_the_gpu(self):
+        trainer = self.start_and_wait()
+        self.switch(("start", trainer), ("end", trainer))
+        self.until(lambda: self.job(trainer)["switches"] == 1, "no switches")
+
+        def busy():
+            rows = json.loads(self.gpreempt("ps", "--json").stdout)["processes"]
+            return next(row["busy_ns"] for row in rows if row["pid"] == trainer.process.pid)
+        self.assertGreater(busy(), 0)
+        self.assertRegex(self.gpreempt("ps").stdout, "(?m)QUEUES +BUSY ")
+        self.stop_daemon()
+        self.assertIsNone(busy())
+        self.assertNotIn("BUSY", self.gpreempt("ps").stdout)
+
+    def test_memory_that_waiting_jobs_keep(self):
+        self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
+        first = self.start_and_wait(ACT + "metrics_port = 19420\n")
+        second = self.program("--class", "offline")
+        for program in (first, second):
+            self.keeper.ask(f"know{program.process.pid}")
+        self.until(lambda: self.job(first).get("memory_bytes") == self.job(second).get("memory_bytes") == 64 << 20,
+                   "the memory is not known")
+        said = lambda: "While it waits it keeps 64.0 MiB of GPU memory." in self.gpreempt("why", str(first.process.pid)).stdout
+        self.until(said, "why does not say what it keeps")
+
+        def metric():
+            with urllib.request.urlopen("http://127.0.0.1:19420/metrics", timeout=60) as answer:
+                return f"gpreempt_held_memory_bytes {64 << 20}\n" in answer.read().decode()
+        self.until(metric, "no metric")
+
     def test_the_timeline_has_a_track_for_each_process(self):
         trainer = self.start_and_wait()
         self.switch(("start", trainer), ("end", trainer))
