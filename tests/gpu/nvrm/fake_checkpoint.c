@@ -74,12 +74,15 @@ FUNCTION(cuCheckpointProcessGetState, (int pid, int *state))
 
 FUNCTION(cuCheckpointProcessLock, (int pid, const u32 *arguments))
 {
-	struct fake_count count;
+	u32 left_ms = arguments[0];
 
 	(void)process_of(pid);
-	count = fake_channels(&fake);
-	/* Stopped work does not end, and nothing else is waited for here. */
-	if (count.compute_stopped || atomic_load(&fake.rm->endless))
+	/* Stopped work does not end until it runs; endless work never does, and is not waited for. */
+	while (fake_channels(&fake).compute_stopped && left_ms) {
+		usleep(1000);
+		left_ms--;
+	}
+	if (fake_channels(&fake).compute_stopped || atomic_load(&fake.rm->endless))
 		return arguments[0] ? NOT_READY : UNKNOWN;
 	return change(pid, FAKE_STEP_LOCK, 0, 1);
 }
