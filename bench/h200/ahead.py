@@ -2,7 +2,8 @@
 """An unchanged server under `gpreempt run --ahead auto` beside a trainer, with the clock locked.
 
 A row is SERVER/ARRANGEMENT. Servers: a socket and a CUDA graph (graph), HTTP (http), a front end and an engine in two
-processes (two). Arrangements: the server alone, beside the trainer by default, with gpreemptd, with gpreemptd and
+processes (two). fading: requests first, from which the agent learns, then 10,000 messages per second on the same socket
+that no launch follows. Arrangements: the server alone, beside the trainer by default, with gpreemptd, with gpreemptd and
 the hint; chatty/...: the trainer's steps while a socket that no launch follows gets 10,000 messages per second. Rows
 that are in the results file are not measured again."""
 import json
@@ -13,6 +14,7 @@ from field import Clocks, Program, Stage
 
 PLAIN, HINTED = ("alone", "default", "gpreemptd"), ("gpreemptd, auto", "alone, auto")
 CHATTY = ("quiet", "chatter")
+NOISY = ("chatty", "fading")
 CHATTER = 10000  # messages per second
 SET_S = 30       # to start and end the programs of a set, at most
 
@@ -41,7 +43,7 @@ class AheadStage(Stage):
         self.server.said = words[0]
         if self.kind == "two":
             self.engine = int(words[1])
-        elif self.kind == "chatty":
+        elif self.kind in NOISY:
             self.noise = words[1]
 
     def pids(self):
@@ -54,7 +56,7 @@ class AheadStage(Stage):
 
     def warm_up(self):
         """Requests from which the agent learns, not counted."""
-        client = Program(self.lab, "client", self.kind, self.server.said, 2).wait()
+        client = Program(self.lab, "client", "graph" if self.kind in NOISY else self.kind, self.server.said, 2).wait()
         client.end()
 
     def chat(self, name):
@@ -70,7 +72,7 @@ class AheadStage(Stage):
 def measure_rows(stage, names, keep):
     stage.start()
     for name in names:
-        if name.startswith("gpreemptd") or stage.kind == "chatty":
+        if name.startswith("gpreemptd") or stage.kind in NOISY:
             if not stage.product.daemon:
                 stage.product.start_daemon(stage.pids())
         else:
@@ -80,7 +82,7 @@ def measure_rows(stage, names, keep):
         if stage.auto and stage.kind != "chatty":
             stage.warm_up()
         before = stage.learned() if stage.auto else None
-        row = stage.chat(name) if stage.kind == "chatty" else stage.row(training=not name.startswith("alone"))
+        row = stage.chat(name) if stage.kind in NOISY else stage.row(training=not name.startswith("alone"))
         if stage.auto:
             row["ahead"] = {"before": before, "after": stage.learned()}
         keep(name, row)
@@ -96,7 +98,7 @@ def show(steps):
           f"{'steps/s':>7} {'/default':>8} {'MHz':>5} {'W':>4} lost  hints (useful, wasted, GPU ns wasted, refused)")
     for key, row in steps.items():
         kind = key.split("/")[0]
-        alone, default = steps.get(kind + "/alone", {}), steps.get(kind + ("/quiet" if kind == "chatty" else "/default"), {})
+        alone, default = steps.get(kind + "/alone", {}), steps.get(kind + ("/quiet" if kind in NOISY else "/default"), {})
         own, theirs = figures(row.get("us", [])), figures(alone.get("us", []))
         gpu, their_gpu = figures(row.get("gpu_us", [])), figures(alone.get("gpu_us", []))
         rate, usual = sum(row["steps_per_s"]), sum(default.get("steps_per_s", []))
@@ -109,8 +111,8 @@ def show(steps):
 
 
 def sets(options, results):
-    for kind in (options.servers or "graph,http,two,chatty").split(","):
-        groups = [(CHATTY, True)] if kind == "chatty" else [(PLAIN, False), (HINTED, True)]
+    for kind in (options.servers or "graph,http,two,chatty,fading").split(","):
+        groups = [(CHATTY, True)] if kind in NOISY else [(PLAIN, False), (HINTED, True)]
         for names, auto in groups:
             missing = [name for name in names if not results.has(f"{kind}/{name}")]
             if missing:

@@ -6,6 +6,7 @@
   server two                the same as a front end, which does the host work, and a separate engine process.
                             Prints its port and the pid of the engine
   server chatty             graph, and a socket for messages that nothing follows. Prints both ports
+  server fading             graph, on a socket whose short messages are followed by nothing. Prints its port twice
   chatter PORT SECONDS RATE messages to that; prints how many
   client graph|eager|http PORT SECONDS   requests at random times, 40 per second; prints latencies as JSON
   trainer FILE              8 layers, 2048 wide, 16 x 512 tokens, bf16 autocast, SGD; counts its steps in FILE and
@@ -100,10 +101,12 @@ def answer_of(serve):
 def serve_udp(kind, *more):
     serve, sock = inference(kind), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("127.0.0.1", 0))
-    print(sock.getsockname()[1], *more, flush=True)
+    port = sock.getsockname()[1]
+    print(port, *(more or [port] * (kind == "fading")), flush=True)
     while True:
         data, address = sock.recvfrom(65536)
-        sock.sendto(data[:8] + struct.pack("<Q", answer_of(serve)), address)
+        if len(data) >= 8:
+            sock.sendto(data[:8] + struct.pack("<Q", answer_of(serve)), address)
 
 
 def host_work():

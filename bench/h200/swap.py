@@ -5,16 +5,18 @@ being swapped out; cycles, kills at random points, refusals.
 A run is a number of cycles on a new trainer. Runs that are in the results file are not measured again."""
 import json
 import os
+import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from common import Product, figures
+from common import Product, Worker, figures
 
-CYCLES, RUNS, KILLS = 20, 5, 20
+CYCLES, RUNS, KILLS, RULE = 20, 5, 20, 5
 STEPS = 6  # at least, between two cycles
 TRAINER = r"""
 import os, sys, struct
@@ -158,6 +160,40 @@ def refusal(lab, product, program):
             "said": done.stderr, "work_was_done": over}
 
 
+def by_rule(lab, product, trainer, cycles):
+    """Out while a strict server is there, and back when it ends: what gpreemptd makes of `swap = after 1s`."""
+    server_file, rows = lab.bin / "nvserver", []
+    shutil.copy(lab.bin / "nvwork", server_file)
+    product.start_daemon([trainer.pid], f"[rule server]\nexecutable = {server_file}\nclass = online\nattach = yes\n"
+                         "strict = always\n[rule rest]\nexecutable = python*\nclass = offline\nattach = yes\nswap = after 1s\n")
+
+    def job():
+        answer = product.call("top", "--json")
+        jobs = json.loads(answer.stdout)["jobs"] if answer.returncode == 0 else []
+        return next((job for job in jobs if job["pid"] == trainer.pid), {})
+
+    def wait(condition, limit=60):
+        begin = time.time()
+        while not condition() and time.time() < begin + limit:
+            time.sleep(0.02)
+        return time.time() - begin
+    for _ in range(cycles):
+        server = Worker(lab, *product.under("online"), server_file, "serve", extra=product.extra).wait()
+        out = wait(lambda: job().get("swapped_bytes"))
+        seen, held = job(), trainer.steps()
+        time.sleep(0.5)
+        row = {"out_s": out, "bytes": seen.get("swapped_bytes"), "away": seen.get("away"),
+               "stood_still": trainer.steps() == held}
+        server.end()
+        row["back_s"] = wait(lambda: trainer.steps() > held)
+        row["goes_on"] = trainer.advance(STEPS)
+        row["why"] = product.call("why", trainer.pid).stdout[:1500]
+        rows.append(row)
+    log = (pathlib.Path(product.place) / "gpreemptd.log").read_text()
+    product.stop_daemon()
+    return rows, log[-3000:]
+
+
 def show(steps):
     for name, row in steps.items():
         if "cycles" in row:
@@ -168,6 +204,11 @@ def show(steps):
         elif "kills" in row:
             print(f"{name}: {len(row['kills'])} kills, {sum(k['goes_on'] for k in row['kills'])} run on, {row['same']}",
                   flush=True)
+        elif "by_rule" in row:
+            print(f"{name}: {len(row['by_rule'])} cycles of gpreemptd, "
+                  f"{sum(c['goes_on'] and c['stood_still'] and bool(c['bytes']) for c in row['by_rule'])} as expected, out s "
+                  f"{figures([c['out_s'] for c in row['by_rule']])}, back s {figures([c['back_s'] for c in row['by_rule']])}, "
+                  f"{row['same']}", flush=True)
         elif "said" in row:
             print(f"{name}: {row['exit']} {row['events']} {row['said'].strip()}", flush=True)
 
@@ -184,6 +225,10 @@ def measure(lab, results, options, product, begin, megabytes):
         trainer.advance(options.reference, 120)
         reference = trainer.end()
         results.add(f"reference of {int(begin)}", {"steps": len(reference) // 4, "megabytes": megabytes})
+        if not results.has("rule") and left() > 60:
+            trainer = Trainer(lab, place, megabytes)
+            rows, log = by_rule(lab, product, trainer, RULE)
+            results.add("rule", {"by_rule": rows, "log": log, "same": same(reference, trainer.end())})
         for run in ("run 1", "kills", *(f"run {i}" for i in range(2, RUNS + 1))):
             if results.has(run) or left() < 80:
                 continue
