@@ -46,9 +46,9 @@ enum {
 
 /* What is known of a descriptor, or of all that a listening one accepted. */
 struct gp_agent_source {
-	u64 opened; /* the first event of the episode; 0: none is open */
-	u32 events; /* in it */
-	u32 delay_us;
+	u64 opened;              /* the first event of the episode; 0: none is open */
+	u32 events;              /* in it */
+	u32 delay_us, spread_us; /* until the launch, and how much that varies */
 	u16 score, episodes;
 	u8 kind;      /* enum in auto_learn.c */
 	u16 listener; /* 1 + the descriptor that accepted it; 0: none */
@@ -67,6 +67,7 @@ struct gp_agent_learn {
 	u64 hints, useful, wasted, wasted_ns, refused; /* all time */
 	u32 with_us, without_us;                       /* requests with a hint, and without */
 	u32 with, without;                             /* how many of them were seen */
+	bool compared; /* `without` has only requests whose hint was left out to compare */
 	struct gp_proto_ahead *team; /* of a front end: the memory of the program that launches */
 };
 
@@ -75,6 +76,7 @@ struct gp_agent_thread {
 	u32 mine[GP_AGENT_AUTO_MINE]; /* sources with an open episode; 0: none */
 	u64 began;                    /* the first of their events */
 	u32 launched;                 /* since then: 1 without a hint, 2 with one */
+	bool control;                 /* its hint was left out, to compare */
 };
 
 /* ---- auto_learn.c: pure but for the atomics; `now` is CLOCK_MONOTONIC ---- */

@@ -17,7 +17,7 @@ enum { UNKNOWN, READABLE, OTHER };
 #define PUT(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 #define MOST_US           1000000u
 #define ANSWER_NS         (3 * GP_NS_PER_MS)
-#define LEAD_US           400u /* before the launch that is expected; and a quarter of the delay */
+#define LEAD_US           400u /* before the launch that is expected, and twice what it varies by */
 #define HOLD_LEAST        (500 * GP_NS_PER_US)
 #define HOLD_MOST         (10 * GP_NS_PER_MS)
 #define HOLD_MORE         (400 * GP_NS_PER_US)
@@ -92,6 +92,15 @@ static u32 blend(u32 old, u32 seen)
 	return old ? old - old / 4 + seen / 4 : seen;
 }
 
+/* What is not known yet varies by an eighth. */
+static void note_delay(struct gp_agent_source *s, u32 took_us)
+{
+	u32 delay = GET(s->delay_us), off = took_us > delay ? took_us - delay : delay - took_us;
+
+	PUT(s->spread_us, delay ? blend(GET(s->spread_us), off) : took_us / 8);
+	PUT(s->delay_us, blend(delay, took_us));
+}
+
 static void close_episode(struct gp_agent_learn *learn, u32 id, bool hit, u64 now)
 {
 	struct gp_agent_source *s = source_of(learn, id);
@@ -101,7 +110,7 @@ static void close_episode(struct gp_agent_learn *learn, u32 id, bool hit, u64 no
 	/* So many events for one launch: most of them are about something else. */
 	if (hit && GET(s->events) <= GP_AGENT_AUTO_FLOOD) {
 		PUT(s->score, (u16)(score + (GP_AGENT_AUTO_SCORE - score) / 4));
-		PUT(s->delay_us, blend(GET(s->delay_us), (u32)GP_MIN(took_us, MOST_US)));
+		note_delay(s, (u32)GP_MIN(took_us, MOST_US));
 	} else {
 		PUT(s->score, (u16)(score - score / 4));
 	}
@@ -208,10 +217,14 @@ u64 gp_agent_learn_event(struct gp_agent_learn *learn, struct gp_agent_thread *t
 	thread_note(thread, id, now);
 	if (!is_trusted(s) || now < GET(learn->off_until))
 		return 0;
-	if (__atomic_add_fetch(&learn->chances, 1, __ATOMIC_RELAXED) % GP_AGENT_AUTO_CONTROL == 0)
+	if (__atomic_add_fetch(&learn->chances, 1, __ATOMIC_RELAXED) % GP_AGENT_AUTO_CONTROL == 0) {
+		thread->control = true;
 		return 0;
+	}
+	/* The GPU is this program's from then on: a launch that comes when it is expected needs
+	 * less than one that may come any time. */
 	delay = GET(s->delay_us);
-	lead = LEAD_US + delay / 4;
+	lead = LEAD_US + GP_MIN(2 * GET(s->spread_us), delay / 4);
 	return delay > lead ? now + (delay - lead) * GP_NS_PER_US : now;
 }
 
@@ -239,6 +252,7 @@ void gp_agent_learn_closed(struct gp_agent_learn *learn, int fd)
 		list_remove(learn, gp_agent_learn_id(fd, accepted));
 		PUT(s->opened, 0);
 		PUT(s->delay_us, 0);
+		PUT(s->spread_us, 0);
 		PUT(s->score, 0);
 		PUT(s->episodes, 0);
 		PUT(s->listener, 0);
@@ -299,10 +313,19 @@ void gp_agent_learn_returned(struct gp_agent_learn *learn, struct gp_agent_threa
 
 	if (thread->began && thread->launched == 2)
 		average(&learn->with_us, &learn->with, GET(learn->without_us), us);
-	else if (thread->began && thread->launched)
+	else if (thread->began && thread->launched && (thread->control || !learn->compared)) {
+		/* Requests from which was learned, when the program had just started, say little
+		 * about those of now. */
+		if (thread->control && !learn->compared) {
+			learn->compared = true;
+			PUT(learn->without, 0);
+			PUT(learn->without_us, 0);
+		}
 		average(&learn->without_us, &learn->without, GET(learn->without_us), us);
+	}
 	thread->began = 0;
 	thread->launched = 0;
+	thread->control = false;
 }
 
 /* ---- what hints cost; the thread that gives them alone calls these ---- */

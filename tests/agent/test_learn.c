@@ -60,6 +60,73 @@ static u32 requests(struct bench *b, int fd, bool crosses, int count)
 	return hinted;
 }
 
+/* When the GPU is switched, before a launch that is expected after `delay`. */
+static u64 lead_of(struct bench *b, u64 delay)
+{
+	u64 at;
+
+	b->now += 10 * MS;
+	at = gp_agent_learn_event(&b->learn, &b->thread, SOCKET, b->now);
+	assert_true(at >= b->now);
+	at = b->now + delay - at;
+	b->now += delay;
+	gp_agent_learn_launch(&b->learn, &b->thread, true, b->now);
+	gp_agent_learn_returned(&b->learn, &b->thread, b->now);
+	return at;
+}
+
+static void a_launch_that_comes_on_time_needs_a_shorter_lead(void **state)
+{
+	struct bench *b = *state;
+	u64 steady, unsteady = 0;
+
+	for (int i = 0; i < BATCHES; i++) {
+		b->now += 10 * MS;
+		gp_agent_learn_event(&b->learn, &b->thread, SOCKET, b->now);
+		b->now += 2 * MS;
+		gp_agent_learn_launch(&b->learn, &b->thread, false, b->now);
+		gp_agent_learn_returned(&b->learn, &b->thread, b->now);
+	}
+	for (int i = 0; i < BATCHES; i++)
+		steady = lead_of(b, 2 * MS);
+	assert_in_range(steady, 400 * US, 450 * US);
+	for (int i = 0; i < BATCHES; i++)
+		unsteady = GP_MAX(unsteady, lead_of(b, i % 2 ? 2 * MS : 3 * MS) - (i % 2 ? 0 : MS));
+	assert_true(unsteady > 450 * US);
+}
+
+/* It started slowly; now a request is faster without a hint than with one. */
+static void requests_of_the_beginning_are_not_compared_with(void **state)
+{
+	struct bench *b = *state;
+	struct gp_proto_msg_ahead said;
+
+	for (int i = 0; i < BATCHES; i++) {
+		b->now += 10 * MS;
+		gp_agent_learn_event(&b->learn, &b->thread, SOCKET, b->now);
+		b->now += 300 * US;
+		gp_agent_learn_launch(&b->learn, &b->thread, false, b->now);
+		b->now += 5 * MS;
+		gp_agent_learn_returned(&b->learn, &b->thread, b->now);
+	}
+	for (int i = 0; i < 20 * GP_AGENT_AUTO_CONTROL; i++) {
+		b->now += 10 * MS;
+		u64 at = gp_agent_learn_event(&b->learn, &b->thread, SOCKET, b->now);
+		bool paid = at && gp_agent_learn_pay(&b->learn, MS, b->now);
+
+		b->now += 300 * US;
+		gp_agent_learn_launch(&b->learn, &b->thread, paid, b->now);
+		b->now += at ? 800 * US : 600 * US;
+		gp_agent_learn_returned(&b->learn, &b->thread, b->now);
+		if (paid)
+			gp_agent_learn_judge(&b->learn, MS, true, b->now);
+		gp_agent_learn_describe(&b->learn, b->now, &said);
+		if (said.state == GP_AHEAD_OFF_SLOWER)
+			return;
+	}
+	fail_msg("hints go on, with %u us, without %u us", said.with_us, said.without_us);
+}
+
 static void a_descriptor_that_launches_follow_is_trusted_after_a_while(void **state)
 {
 	struct bench *b = *state;
@@ -291,7 +358,7 @@ static void launches_that_come_late_have_the_gpu_late(void **state)
 		b->now += 50 * MS;
 		at = gp_agent_learn_event(&b->learn, &b->thread, SOCKET, b->now);
 		if (at)
-			assert_in_range(at - b->now, 5 * MS, 6 * MS);
+			assert_in_range(at - b->now, 5 * MS, 8 * MS - 400 * US);
 		b->now += 8 * MS;
 		gp_agent_learn_launch(&b->learn, &b->thread, at != 0, b->now);
 	}
@@ -340,6 +407,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_launch_that_comes_on_time_needs_a_shorter_lead),
+		TEST(requests_of_the_beginning_are_not_compared_with),
 		TEST(a_descriptor_that_launches_follow_is_trusted_after_a_while),
 		TEST(a_thread_that_launches_for_another_counts),
 		TEST(a_descriptor_that_nothing_follows_is_never_trusted),

@@ -276,6 +276,17 @@ def serve_chatty(cuda):
     serve_recvfrom(cuda)
 
 
+def serve_fading(cuda):
+    """Requests, and messages at the same socket that nothing follows."""
+    sock = udp()
+    say(sock.getsockname()[1])
+    while True:
+        data, address = sock.recvfrom(4096)
+        if data == b"request":
+            cuda.launch()
+            sock.sendto(data, address)
+
+
 def serve_deaf(cuda):
     """It launched once; the messages that come now are about nothing."""
     sock = udp()

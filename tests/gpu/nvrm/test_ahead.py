@@ -197,6 +197,19 @@ class Limits(AheadStage):
         self.assertEqual(said["hints"], said["useful"] + said["wasted"])
         self.until_hinted(program, request)
 
+    def test_a_socket_that_was_learned_and_is_only_chatty_now_stays_within_the_budget(self):
+        program = self.server("fading")
+        request = self.datagram(int(program.first))
+        self.until_hinted(program, request, 10)
+        before = self.ahead(program.process.pid)
+        self.assertEqual(before["descriptors"], 1)
+        took = self.chatter(int(program.first), 4.0)
+        said = self.ahead(program.process.pid)
+        self.assertGreater(said["wasted"], before["wasted"])  # it was trusted, wrongly, for a while
+        self.assertLess((said["wasted_ns"] - before["wasted_ns"]) / 1e9, took / 100 + 0.02)
+        self.assertEqual(said["descriptors"], 0)
+        self.until_hinted(program, request)  # and is learned again
+
     def test_without_the_option_nothing_is_switched(self):
         for run in (("--class", "online"), ("--ahead", "600us")):
             program = self.server("recvfrom", run=run)
