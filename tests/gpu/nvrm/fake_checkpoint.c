@@ -77,7 +77,8 @@ FUNCTION(cuCheckpointProcessLock, (int pid, const u32 *arguments))
 	u32 left_ms = arguments[0];
 
 	(void)process_of(pid);
-	/* Stopped work does not end until it runs; endless work never does, and is not waited for. */
+	/* Stopped work does not end until it runs; endless work never does, and is not waited for.
+	 */
 	while (fake_channels(&fake).compute_stopped && left_ms) {
 		usleep(1000);
 		left_ms--;
