@@ -54,11 +54,14 @@ bool gp_daemon_turns_may(const struct gp_sched_job_spec *spec)
 	       (spec->class == GP_SCHED_CLASS_NORMAL && spec->priority < GP_SCHED_PRIORITY_ONLINE);
 }
 
-/* On these devices it is read which process uses them. */
+/* Of these devices it is read, and known by now, which process uses them. */
 static bool is_read(const struct gp_daemon *daemon, u64 devices)
 {
 	for (; devices; devices &= devices - 1) {
-		if (daemon->devices[gp_lowest_bit(devices)].on_gpu.state != GP_READING_ON)
+		const struct gp_daemon_device_activity *device =
+			&daemon->devices[gp_lowest_bit(devices)].on_gpu;
+
+		if (device->state != GP_READING_ON || !device->known)
 			return false;
 	}
 	return true;
