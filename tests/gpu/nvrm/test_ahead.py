@@ -249,6 +249,7 @@ class Limits(AheadStage):
             return None
         self.assertIsNone(thread())
         self.datagram(int(program.first))()
+        self.until(thread, "no thread")  # it names itself once it runs
         blocked = thread()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD, signal.SIGUSR1):
             self.assertTrue(blocked >> number - 1 & 1, number)
