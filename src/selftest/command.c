@@ -16,6 +16,14 @@ static const struct gp_option options[] = {
 	    "suspension interrupts them briefly")},
 	{GP_SELFTEST_OPTION_YES, "yes", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("do not ask for confirmation on gfx11 and later")},
+	{GP_SELFTEST_OPTION_CALIBRATE, "calibrate", GP_OPTIONAL_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("measure the costs of unmapping, mapping and dispatching\n"
+	    "on this GPU, and write them to FILE as a GPU file for\n"
+	    "'gpreempt vgpu' and scenarios (gpreempt-calibration.json)")},
+	{GP_SELFTEST_OPTION_BASE, "base", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("with --calibrate: the GPU file for everything that is not\nmeasured (default: that of "
+	    "this kind "
+	    "of GPU)")},
 	{GP_SELFTEST_OPTION_JSON, "json", GP_OPTIONAL_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write the results as JSON to FILE in addition to the\n"
 	    "table; without FILE, print JSON instead of the table")},

@@ -11,6 +11,8 @@ enum gp_selftest_option {
 	GP_SELFTEST_OPTION_CYCLES,
 	GP_SELFTEST_OPTION_SHARED,
 	GP_SELFTEST_OPTION_YES,
+	GP_SELFTEST_OPTION_CALIBRATE,
+	GP_SELFTEST_OPTION_BASE,
 };
 
 extern const struct gp_command gp_selftest_command;

@@ -9,16 +9,21 @@
 #include <unistd.h>
 
 #include "base/host/program.h"
+#include "base/units.h"
+#include "selftest/calibrate.h"
 #include "selftest/command.h"
 #include "selftest/selftest.h"
 
-#define GFX_ASK      110000u /* from gfx11 on another firmware (MES) schedules */
-#define CYCLES_MAX   100000u
-#define DEFAULT_FILE "gpreempt-selftest.json" /* in the working directory */
+#define GFX_ASK          110000u /* from gfx11 on another firmware (MES) schedules */
+#define CYCLES_MAX       100000u
+#define DEFAULT_FILE     "gpreempt-selftest.json" /* in the working directory */
+#define CALIBRATION_FILE "gpreempt-calibration.json"
 
 struct request {
 	bool json, shared, yes, gpu_given, nvidia; /* nvidia: the number is of NVIDIA's */
 	u64 node, cycles;
+	bool calibrate;
+	const char *calibration, *base; /* --calibrate=FILE, --base */
 	const char *file; /* for the JSON; NULL: stdout when `json`, else DEFAULT_FILE */
 	struct gp_diag *diag;
 	FILE *talk; /* where sentences go: stdout, unless that is JSON */
@@ -48,6 +53,13 @@ static int take_option(void *ctx, int option, const char *value)
 				       &request->cycles);
 	case GP_SELFTEST_OPTION_SHARED:
 		request->shared = true;
+		return 0;
+	case GP_SELFTEST_OPTION_CALIBRATE:
+		request->calibrate = true;
+		request->calibration = value;
+		return 0;
+	case GP_SELFTEST_OPTION_BASE:
+		request->base = value;
 		return 0;
 	default: /* GP_SELFTEST_OPTION_YES */
 		request->yes = true;
@@ -364,6 +376,56 @@ static int die_of(int number)
 	return GP_EXIT_FAILED;
 }
 
+static void show_costs(const struct request *request, const struct gp_selftest_costs *costs)
+{
+	const struct {
+		const char *name;
+		u64 ns;
+	} rows[] = {{N_("unmap everything"), costs->unmap_ns},
+		    {N_("unmap, per queue"), costs->unmap_queue_ns},
+		    {N_("map everything"), costs->map_ns},
+		    {N_("map, per queue"), costs->map_queue_ns},
+		    {N_("dispatch a packet"), costs->dispatch_ns},
+		    {N_("complete a packet"), costs->complete_ns},
+		    {N_("create a queue"), costs->create_ns}};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++)
+		fprintf(request->talk, "%-20s %s\n", gettext(rows[i].name),
+			gp_duration_text(rows[i].ns).text);
+}
+
+static int calibrate(const struct request *request, struct gp_selftest_report *report)
+{
+	const char *path = request->calibration ? request->calibration : CALIBRATION_FILE;
+	struct gp_selftest_place place;
+	struct gp_selftest_costs costs;
+	char reason[512] = "";
+	int number, error = gp_selftest_place_make(&place);
+
+	if (error) {
+		gp_fail(request->diag, error, "cannot create a directory in /tmp: %s",
+			strerror(-error));
+		return GP_EXIT_FAILED;
+	}
+	error = gp_selftest_calibrate(&place, report, &costs, reason, sizeof(reason));
+	gp_selftest_interrupted(&place);
+	number = place.signal;
+	gp_selftest_place_remove(&place);
+	if (number)
+		return die_of(number);
+	if (error)
+		return gp_fail(request->diag, error, "cannot calibrate this GPU: %s", reason)
+			       ? GP_EXIT_FAILED
+			       : GP_EXIT_OK;
+	show_costs(request, &costs);
+	error = gp_selftest_calibration_write(report, &costs, request->base, path, request->diag);
+	if (!error)
+		fprintf(request->talk,
+			_("The costs are in %s; saving and restoring waves was not measured.\n"),
+			path);
+	return error || fflush(request->talk) ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
 static int selftest(const struct request *request, const struct gp_inspect_ps *ps)
 {
 	struct gp_selftest_report report = {.gpu = choose(request, ps),
@@ -374,9 +436,12 @@ static int selftest(const struct request *request, const struct gp_inspect_ps *p
 
 	if (!report.gpu)
 		return GP_EXIT_FAILED;
-	announce(request, &report);
+	if (!request->calibrate)
+		announce(request, &report);
 	if (refuse_others(request, ps, report.gpu) || confirm(request, report.gpu))
 		return GP_EXIT_FAILED;
+	if (request->calibrate)
+		return calibrate(request, &report);
 	error = run(request, &report, &number);
 	if (number)
 		return die_of(number);

@@ -104,6 +104,12 @@ enum gp_selftest_command {
 	GP_SELFTEST_LOOK = 'l',
 	GP_SELFTEST_FINISH = 'f',
 	GP_SELFTEST_PROGRESS = 'c', /* of the CUDA program */
+	/* For --calibrate; times in ns. */
+	GP_SELFTEST_PACKET = 'd',
+	GP_SELFTEST_PACKET_SERIAL = 's',
+	GP_SELFTEST_SUBMIT = 'w',
+	GP_SELFTEST_DONE_AT = 'a',
+	GP_SELFTEST_CREATE = 'q',
 };
 
 /* Under `gpreempt run` or not. 0 when its queues are there; otherwise the sentence is in `error`.

@@ -167,7 +167,7 @@ static long prepare(struct gp_selftest_kernel_work *work)
 /* ---- the work ---- */
 
 /* The header last: until then the packet processor takes the slot for empty. */
-static void push(struct gp_selftest_kernel_work *work, uint32_t index, const void *packet)
+void gp_selftest_work_push(struct gp_selftest_kernel_work *work, uint32_t index, const void *packet)
 {
 	struct gp_selftest_hsa_queue *queue = work->queues[index];
 	uint64_t at = work->hsa.queue_add_write_index(queue, 1);
@@ -189,7 +189,7 @@ static void push_barrier(struct gp_selftest_kernel_work *work, uint32_t index, i
 		.completion_signal = work->done[index][packet],
 	};
 
-	push(work, index, &barrier);
+	gp_selftest_work_push(work, index, &barrier);
 }
 
 static void push_kernel(struct gp_selftest_kernel_work *work, uint32_t index, int packet)
@@ -212,7 +212,7 @@ static void push_kernel(struct gp_selftest_kernel_work *work, uint32_t index, in
 		.completion_signal = work->done[index][packet],
 	};
 
-	push(work, index, &dispatch);
+	gp_selftest_work_push(work, index, &dispatch);
 }
 
 static void submit(struct gp_selftest_kernel_work *work, uint32_t index, int packet)
@@ -359,6 +359,19 @@ static bool obey(struct gp_selftest_kernel_work *work, char command)
 		return true;
 	case 'f':
 		answer(work, finish(work));
+		return true;
+	case 'd':
+	case 's':
+		answer(work, gp_selftest_work_packet_ns(work, command == 's'));
+		return true;
+	case 'w':
+		answer(work, gp_selftest_work_submit(work));
+		return true;
+	case 'a':
+		answer(work, gp_selftest_work_done_at(work));
+		return true;
+	case 'q':
+		answer(work, gp_selftest_work_create_ns(work));
 		return true;
 	}
 	return false;

@@ -60,6 +60,17 @@ struct gp_selftest_kernel_work {
 };
 
 /* Keep the sentence; return -1. */
+/* Puts a packet into a queue and rings its doorbell. */
+void gp_selftest_work_push(struct gp_selftest_kernel_work *work, uint32_t index,
+			   const void *packet);
+
+/* work_time.c: times in ns, or -1. Packets that wait for the one before, or not. */
+long gp_selftest_work_packet_ns(struct gp_selftest_kernel_work *work, bool serial);
+/* A packet for the first queue, and when (CLOCK_MONOTONIC) it was complete. */
+long gp_selftest_work_submit(struct gp_selftest_kernel_work *work);
+long gp_selftest_work_done_at(struct gp_selftest_kernel_work *work);
+long gp_selftest_work_create_ns(struct gp_selftest_kernel_work *work);
+
 /* dlopen() of a library of ROCm, also where AMD's packages put it (/opt/rocm, /opt/rocm-X.Y.Z). */
 void *gp_selftest_rocm_open(const char *name);
 

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * --calibrate: what the GPU and its driver need, one thing at a time, with nothing else on the GPU.
+ *
+ *   unmap             the driver's part of suspending queues without work; with 1 and 16 queues
+ *   map               from the call that resumes them to the end of a packet that waits in the
+ * first dispatch          the time per packet that does not wait for the one before it complete
+ * what a packet that does wait takes beyond that
+ *
+ * The host, its scheduler and the system call can only lengthen what is seen: the shortest of
+ * several counts, and what is in both of two measurements cancels out. Saving and restoring of
+ * waves is not measured.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/host/program.h"
+#include "base/i18n.h"
+#include "selftest/calibrate.h"
+#include "selftest/frame.h"
+
+enum { FEW = 1, MANY = 16, ROUNDS = 8 };
+
+struct measured {
+	u64 unmap, map; /* the shortest */
+	u64 queues;     /* that were mapped: the runtime may have some as well */
+};
+
+static int cycle(struct gp_selftest_check *check, struct measured *out)
+{
+	struct gpreempt_suspend_options options = {.size = sizeof(options),
+						   .lease_ms = GP_SELFTEST_LIMIT_MS,
+						   .limit_ms = GP_SELFTEST_LIMIT_MS};
+	struct gpreempt_latency latency = {.size = sizeof(latency)};
+	int count = gpreempt_target_suspend(check->target, &options);
+	u64 begin;
+	long at;
+
+	if (count < 0)
+		return gp_selftest_fail_call(check, "gpreempt_target_suspend", count);
+	gpreempt_target_latency(check->target, &latency);
+	out->unmap = GP_MIN(out->unmap, latency.driver_ns);
+	at = gp_selftest_ask(check, &check->program, GP_SELFTEST_SUBMIT);
+	if (at < 0)
+		return (int)at;
+	begin = gp_monotonic_ns();
+	count = gpreempt_target_resume(check->target);
+	if (count < 0)
+		return gp_selftest_fail_call(check, "gpreempt_target_resume", count);
+	gpreempt_target_latency(check->target, &latency);
+	at = gp_selftest_ask(check, &check->program, GP_SELFTEST_DONE_AT);
+	if (at < 0)
+		return (int)at;
+	begin += latency.issue_ns;
+	if ((u64)at > begin)
+		out->map = GP_MIN(out->map, (u64)at - begin);
+	return gp_selftest_check_signal(check);
+}
+
+static int open_all(struct gp_selftest_check *check, u32 queues)
+{
+	struct gpreempt_target_options options = {.size = sizeof(options),
+						  .mechanism = GPREEMPT_KFD_DEBUG};
+	int error = gpreempt_open(&check->context);
+
+	check->figures->queues = queues;
+	if (error)
+		return gp_selftest_fail_call(check, "gpreempt_open", error);
+	/* Under the agent, so that runtimes too old for it allow a debugger. */
+	error = gp_selftest_program_start(&check->program, check->place, check->report, true,
+					  queues);
+	if (error)
+		return gp_selftest_fail(check, error, "%s", check->program.error);
+	error = gpreempt_target_open(check->context, check->program.pid, &options, &check->target);
+	return error ? gp_selftest_fail_call(check, "gpreempt_target_open", error) : 0;
+}
+
+static int measure(struct gp_selftest_check *check, u32 queues, struct measured *out,
+		   struct gp_selftest_costs *costs)
+{
+	long serial = 0, pipelined = 0, create = 0;
+	int error = open_all(check, queues);
+
+	*out = (struct measured){UINT64_MAX, UINT64_MAX, queues};
+	if (!error && queues == FEW) {
+		pipelined = gp_selftest_ask(check, &check->program, GP_SELFTEST_PACKET);
+		serial = pipelined < 0 ? pipelined
+				       : gp_selftest_ask(check, &check->program,
+							 GP_SELFTEST_PACKET_SERIAL);
+		create = serial < 0 ? serial
+				    : gp_selftest_ask(check, &check->program, GP_SELFTEST_CREATE);
+		error = create < 0 ? (int)create : 0;
+		costs->dispatch_ns = (u64)pipelined;
+		costs->complete_ns = (u64)(serial > pipelined ? serial - pipelined : 0);
+		costs->create_ns = (u64)create;
+	}
+	if (!error) {
+		int count = gpreempt_target_queues(check->target, NULL, 0);
+
+		error = count < 0 ? gp_selftest_fail_call(check, "gpreempt_target_queues", count)
+				  : 0;
+		out->queues = GP_MAX((u64)queues, (u64)count);
+	}
+	for (int i = 0; i < ROUNDS && !error; i++)
+		error = cycle(check, out);
+	gpreempt_target_close(check->target);
+	check->target = NULL;
+	gp_selftest_program_end(&check->program);
+	gpreempt_close(check->context);
+	check->context = NULL;
+	return error;
+}
+
+static u64 minus(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
+			  struct gp_selftest_costs *costs, char *reason, size_t size)
+{
+	struct gp_selftest_result result = {.name = "kfd-debug", .mechanism = GPREEMPT_KFD_DEBUG};
+	struct gp_selftest_figures figures = {0};
+	struct gp_selftest_check check = {.place = place,
+					  .report = report,
+					  .result = &result,
+					  .figures = &figures,
+					  .program = {.to = -1, .from = -1}};
+	struct measured few, many;
+	u64 more;
+	int error;
+
+	*costs = (struct gp_selftest_costs){0};
+	error = measure(&check, FEW, &few, costs);
+	error = error ? error : measure(&check, MANY, &many, costs);
+	if (error) {
+		snprintf(reason, size, "%s", result.reason);
+		return error;
+	}
+	more = many.queues > few.queues ? many.queues - few.queues : 1;
+	costs->unmap_queue_ns = minus(many.unmap, few.unmap) / more;
+	costs->unmap_ns = minus(few.unmap, few.queues * costs->unmap_queue_ns);
+	costs->map_queue_ns = minus(many.map, few.map) / more;
+	costs->map_ns = minus(few.map, few.queues * costs->map_queue_ns + costs->dispatch_ns +
+					       costs->complete_ns);
+	return 0;
+}
+
+/* ---- the file ---- */
+
+static json_t *base_file(const struct gp_gpu *gpu, const char *named, struct gp_diag *diag)
+{
+	const char *name =
+		(gpu->valid & GP_GPU_GFX) && gpu->gfx_version == 90010 ? "mi210" : "mi308x";
+	char installed[64], built[64], path[PATH_MAX];
+	json_error_t why = {0};
+	json_t *file = NULL;
+
+	snprintf(installed, sizeof(installed), "share/gpreempt/gpus/%s.json", name);
+	snprintf(built, sizeof(built), "data/gpus/%s.json", name);
+	if (named)
+		snprintf(path, sizeof(path), "%s", named);
+	else if (gp_program_beside(installed, built, path, sizeof(path)))
+		snprintf(path, sizeof(path), "%s", installed);
+	file = json_load_file(path, 0, &why);
+	if (!json_is_object(json_object_get(file, "cost"))) {
+		gp_fail(diag, -ENOENT, "cannot read the GPU file %s: %s", path,
+			file ? "cost" : why.text);
+		json_decref(file);
+		return NULL;
+	}
+	return file;
+}
+
+int gp_selftest_calibration_write(const struct gp_selftest_report *report,
+				  const struct gp_selftest_costs *costs, const char *base,
+				  const char *path, struct gp_diag *diag)
+{
+	const struct {
+		const char *key;
+		u64 value;
+	} found[] = {{"unmap_ns", costs->unmap_ns},       {"unmap_queue_ns", costs->unmap_queue_ns},
+		     {"map_ns", costs->map_ns},           {"map_queue_ns", costs->map_queue_ns},
+		     {"dispatch_ns", costs->dispatch_ns}, {"complete_ns", costs->complete_ns}};
+	json_t *file = base_file(report->gpu, base, diag), *cost;
+	char source[160], *text;
+	int error;
+
+	if (!file)
+		return -ENOENT;
+	snprintf(source, sizeof(source),
+		 "gpreempt selftest --calibrate (%s), %s; the shortest of %d measurements",
+		 GP_VERSION, report->virtual_gpu ? "on a virtual GPU" : report->gpu->name, ROUNDS);
+	cost = json_object_get(file, "cost");
+	for (size_t i = 0; i < GP_ARRAY_SIZE(found); i++)
+		json_object_set_new(cost, found[i].key,
+				    json_pack("{s:I, s:s, s:s}", "value",
+					      (json_int_t)found[i].value, "kind", "measured",
+					      "source", source));
+	text = json_dumps(file, JSON_INDENT(2));
+	error = text ? gp_file_write_atomic(path, text, strlen(text)) : -ENOMEM;
+	free(text);
+	json_decref(file);
+	return error ? gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error)) : 0;
+}

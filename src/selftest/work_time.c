@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/* What `gpreempt selftest --calibrate` measures inside the GPU program: see calibrate.c. */
+#include <time.h>
+
+#include "abi/aql.h"
+#include "selftest/work.h"
+
+enum {
+	FEW = 2,
+	MANY = GP_WORK_PACKETS,
+	ROUNDS = 8, /* the shortest counts: the host only adds */
+	WAIT_NS = 60 * 1000000000LL,
+	HSA_ACTIVE = 1,
+	SLICE = 10000000, /* of a wait, in ticks of an unknown clock */
+};
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static long wait_for(struct gp_selftest_kernel_work *work, uint64_t signal)
+{
+	int64_t end = now() + WAIT_NS;
+
+	while (work->hsa.signal_wait(signal, GP_HSA_LESS, 1, SLICE, HSA_ACTIVE) > 0)
+		if (now() > end)
+			return gp_selftest_work_fail(work, "a packet did not complete within 60 s");
+	return 0;
+}
+
+static void push_one(struct gp_selftest_kernel_work *work, int packet, bool serial)
+{
+	struct gp_aql_barrier barrier = {
+		.header = GP_AQL_BARRIER_AND | (serial ? GP_AQL_HEADER_BARRIER : 0),
+		.completion_signal = work->done[0][packet],
+	};
+
+	work->hsa.signal_store(work->done[0][packet], 1);
+	gp_selftest_work_push(work, 0, &barrier);
+}
+
+/* The shortest time of `count` packets in the first queue. */
+static long shortest(struct gp_selftest_kernel_work *work, int count, bool serial)
+{
+	int64_t best = INT64_MAX;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		int64_t begin = now(), took;
+
+		for (int i = 0; i < count; i++)
+			push_one(work, i, serial);
+		for (int i = 0; i < count; i++)
+			if (wait_for(work, work->done[0][i]) < 0)
+				return -1;
+		took = now() - begin;
+		best = took < best ? took : best;
+	}
+	return (long)best;
+}
+
+long gp_selftest_work_packet_ns(struct gp_selftest_kernel_work *work, bool serial)
+{
+	long few = shortest(work, FEW, serial);
+	long many = few < 0 ? few : shortest(work, MANY, serial);
+
+	if (many < 0)
+		return -1;
+	return many > few ? (many - few) / (MANY - FEW) : 0;
+}
+
+long gp_selftest_work_submit(struct gp_selftest_kernel_work *work)
+{
+	push_one(work, 0, true);
+	return 0;
+}
+
+long gp_selftest_work_done_at(struct gp_selftest_kernel_work *work)
+{
+	return wait_for(work, work->done[0][0]) < 0 ? -1 : (long)now();
+}
+
+long gp_selftest_work_create_ns(struct gp_selftest_kernel_work *work)
+{
+	int64_t best = INT64_MAX;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct gp_selftest_hsa_queue *queue;
+		int64_t begin = now(), took;
+		int status = work->hsa.queue_create(work->gpu, 64, GP_HSA_QUEUE_MULTI, NULL, NULL,
+						    UINT32_MAX, UINT32_MAX, &queue);
+
+		if (status)
+			return gp_selftest_work_fail_hsa(work, "hsa_queue_create", status);
+		took = now() - begin;
+		best = took < best ? took : best;
+		work->hsa.queue_destroy(queue);
+	}
+	return (long)best;
+}
