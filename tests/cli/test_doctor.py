@@ -2,7 +2,9 @@
 """gpreempt doctor as a person runs it: everywhere, and on a copied /sys and /proc."""
 import json
 import os
+import pty
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -97,6 +99,26 @@ class Doctor(unittest.TestCase):
                              sorted((a["weight"] for a in self.result["advice"]), key=["stops", "costs", "know"].index))
             write("sys/module/amdgpu/version", "6.12.120\n")
             self.assertIsNone(advice() and self.result["kfd"]["version"])
+
+    def test_run_says_on_a_terminal_what_a_container_lacks(self):
+        def run(**env):
+            leader, follower = pty.openpty()
+            inside = 'mount -t tmpfs none /run && exec "$0" run -- true'
+            done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", inside, GPREEMPT],
+                                  env={**os.environ, "LC_ALL": "C.UTF-8", "container": "podman", **env}, stderr=follower)
+            os.write(follower, b"end")
+            said = os.read(leader, 4096).decode()
+            os.close(leader)
+            os.close(follower)
+            if "unshare:" in said or "mount:" in said:
+                self.skipTest(f"no mount namespace: {said}")
+            self.assertEqual(done.returncode, 0, said)
+            return said
+
+        self.assertIn("-v /run/gpreempt:/run/gpreempt", run())
+        with tempfile.TemporaryDirectory() as place:
+            self.assertNotIn("/run/gpreempt", run(GPREEMPT_DIR=place))
+        self.assertEqual(gpreempt("run", "--", "true", env={"container": "podman"}).stderr, "")
 
     def test_says_exactly_what_is_lacking(self):
         with tempfile.TemporaryDirectory() as copy:

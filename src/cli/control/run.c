@@ -12,6 +12,7 @@
 #include "base/core.h"
 #include "base/host/program.h"
 #include "cli/command.h"
+#include "inspect/doctor.h"
 #include "proto/directory.h"
 #include "proto/proto.h"
 
@@ -274,6 +275,31 @@ static void warn_without_room(struct gp_diag *diag)
 			gp_proto_directory_name(path, sizeof(path), "agents"), strerror(-error));
 }
 
+/* In a container the program would run as well, and nobody outside would see it. For people only:
+ * many containers have no daemon outside, and the output of their programs is kept. */
+static void warn_in_container(struct gp_diag *diag)
+{
+	struct gp_inspect_doctor d = {.live = true};
+	const struct gp_root live = {.dir = ""};
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	gp_inspect_doctor_container(&live, &d);
+	if (!d.container[0])
+		return;
+	if (!getenv("GPREEMPT_VGPU") && access("/dev/kfd", F_OK) && access("/dev/nvidiactl", F_OK))
+		gp_diag(diag, GP_WARNING,
+			"this container (%s) has no GPU; start it with --device /dev/kfd --device "
+			"/dev/dri",
+			d.container);
+	if (!d.shared_directory && !getenv("GPREEMPT_DIR"))
+		gp_diag(diag, GP_WARNING,
+			"/run/gpreempt is not mounted in this container (%s): a gpreemptd outside "
+			"does not see "
+			"this program; start the container with -v /run/gpreempt:/run/gpreempt",
+			d.container);
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct gp_command_diag sink;
@@ -291,6 +317,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (prepare(&sink.diag))
 		return EXIT_FAILED;
 	warn_without_room(&sink.diag);
+	warn_in_container(&sink.diag);
 	fflush(stdout);
 	execv(path, argv + first);
 	gp_fail(&sink.diag, -errno, "cannot run %s: %s", path, strerror(errno));
