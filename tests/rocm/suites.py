@@ -192,7 +192,7 @@ def collectives(stage, personality, count):
     """A program that calls each collective once."""
     names = ("AllReduce", "Reduce", "Broadcast", "AllGather", "Gather", "ReduceScatter", "Scatter", "AllToAll", "SendRecv")
     # Buffers for each channel of each pair take gigabytes of host memory.
-    env = (*RCCL_ENV, "NCCL_BUFFSIZE=65536", "NCCL_MAX_NCHANNELS=4", "NCCL_NCHANNELS_PER_PEER=1") if count > 2 else RCCL_ENV
+    env = (*RCCL_ENV, "NCCL_BUFFSIZE=65536", "NCCL_MAX_NCHANNELS=4") if count > 2 else RCCL_ENV
     script = ("gcc -w -o /tmp/collectives /src/tests/rocm/collectives.c -lamdhip64 -lrccl && "
               f"exec /gp/bin/gpreempt vgpu --count {count} --personality {personality} -- /tmp/collectives")
     status, text = stage.run(f"rccl-{personality}-{count}-collectives", stage.command(["sh", "-c", script], env), 600)
