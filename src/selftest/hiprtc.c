@@ -45,10 +45,11 @@ static void *open_library(void)
 		"libhiprtc.so",   "libhiprtc.so.7", "libhiprtc.so.6",
 		"libhiprtc.so.5", "libamdhip64.so", "libamdhip64.so.5",
 	};
+	char why[160];
 	void *found = NULL;
 
 	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++) {
-		found = gp_selftest_rocm_open(names[i]);
+		found = gp_selftest_rocm_open(names[i], why, sizeof(why));
 		if (found && !dlsym(found, "hiprtcCompileProgram"))
 			found = NULL;
 	}

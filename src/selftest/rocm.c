@@ -15,12 +15,16 @@ static int is_rocm(const struct dirent *entry)
 	return strncmp(entry->d_name, "rocm-", 5) == 0;
 }
 
-void *gp_selftest_rocm_open(const char *name)
+void *gp_selftest_rocm_open(const char *name, char *why, size_t size)
 {
 	struct dirent **entries = NULL;
 	void *library = dlopen(name, RTLD_NOW);
+	const char *error = library ? NULL : dlerror();
 	char path[512];
 	int count = 0;
+
+	/* Now: libraries that interpose functions used below clear it. */
+	snprintf(why, size, "%s", error ? error : "");
 
 	if (!library) {
 		snprintf(path, sizeof(path), OPT "/rocm/lib/%s", name);

@@ -79,10 +79,11 @@ static long load(struct gp_selftest_kernel_work *work)
 		{&hsa->pool_allocate, "hsa_amd_memory_pool_allocate"},
 		{&hsa->allow_access, "hsa_amd_agents_allow_access"},
 	};
-	void *library = gp_selftest_rocm_open(GP_HSA_LIBRARY);
+	char why[160];
+	void *library = gp_selftest_rocm_open(GP_HSA_LIBRARY, why, sizeof(why));
 
 	if (!library)
-		return gp_selftest_work_fail(work, "no ROCm runtime: %s", dlerror());
+		return gp_selftest_work_fail(work, "no ROCm runtime: %s", why);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		void *found = dlsym(library, names[i].name);
 

@@ -71,8 +71,9 @@ long gp_selftest_work_submit(struct gp_selftest_kernel_work *work);
 long gp_selftest_work_done_at(struct gp_selftest_kernel_work *work);
 long gp_selftest_work_create_ns(struct gp_selftest_kernel_work *work);
 
-/* dlopen() of a library of ROCm, also where AMD's packages put it (/opt/rocm, /opt/rocm-X.Y.Z). */
-void *gp_selftest_rocm_open(const char *name);
+/* dlopen() of a library of ROCm, also where AMD's packages put it (/opt/rocm, /opt/rocm-X.Y.Z).
+ * `why` is the error of the linker if it is not found. */
+void *gp_selftest_rocm_open(const char *name, char *why, size_t size);
 
 long gp_selftest_work_fail(struct gp_selftest_kernel_work *work, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
