@@ -12,7 +12,7 @@ SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 LIBDIR ?= $(if $(filter /usr,$(PREFIX)),$(shell scripts/libdir),lib)
 export DESTDIR
 
-.PHONY: all examples demo tour roadmap test portable bench soak kernel-test service-test rocm-test deb rpm package-test install uninstall coverage format clean
+.PHONY: all examples demo tour roadmap test portable bench soak kernel-test service-test slurm-test rocm-test deb rpm package-test install uninstall coverage format clean
 
 all: build/build.ninja build/kernels-tried
 	@scripts/build build
@@ -72,6 +72,13 @@ service-test:
 	@CC=gcc scripts/configure build -Dtests=true
 	@scripts/build build
 	@tests/daemon/service/run build
+
+# A cluster of Slurm on this host with virtual GPUs. Needs root.
+slurm-test:
+	@scripts/deps build test slurm
+	@CC=gcc scripts/configure build -Dtests=true
+	@scripts/build build
+	@scripts/run-suite build slurm slurm_settings
 
 # ROCm 6.4 and 7.2 of Debian sid on the virtual GPU, in chroots that stay in /var/cache/gpreempt (GP_ROCM_CACHE).
 # ROCM=7.2 runs one version; KFDTEST=PROGRAM adds a kfdtest that you built.

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/core.h"
@@ -14,15 +13,15 @@
 #include "cli/command.h"
 #include "inspect/doctor.h"
 #include "proto/directory.h"
+#include "proto/launch.h"
 #include "proto/proto.h"
 
-#define LIBRARY         "libgpreempt_agent.so"
-#define AUTO_LIBRARY    "libgpreempt_agent_auto.so" /* the same, with --ahead auto */
+#define LIBRARY         GP_LAUNCH_LIBRARY
+#define AUTO_LIBRARY    GP_LAUNCH_AUTO_LIBRARY
 #define EXIT_FAILED     125
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND  127
 #define PRIORITY_MAX    65535u
-#define WEIGHT_MAX      100u /* times the usual one; a rule has hundredths */
 #define DEADLINE_MAX    (3600 * GP_NS_PER_S)
 #define AHEAD_MAX       (20 * GP_NS_PER_MS)
 
@@ -59,25 +58,6 @@ static int set_duration(const char *variable, const char *option, const char *te
 	return error ? error : set_variable(variable, ns / GP_NS_PER_US);
 }
 
-/* A program that launches and its front end know each other by this name; children have it. */
-static int set_team(void)
-{
-	const char *group = getenv("GPREEMPT_GROUP");
-	u64 hash = 0xcbf29ce484222325; /* FNV-1a */
-	unsigned int salt = 0;
-	char team[64];
-
-	for (const char *c = group ? group : ""; *c; c++)
-		hash = (hash ^ (u8)*c) * 0x100000001b3;
-	if (group)
-		snprintf(team, sizeof(team), "group-%016llx", (unsigned long long)hash);
-	else if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) >= 0)
-		snprintf(team, sizeof(team), "run-%d-%08x", getpid(), salt);
-	else
-		return -EAGAIN;
-	return setenv("GPREEMPT_TEAM", team, group != NULL) ? -ENOMEM : 0;
-}
-
 static int set_ahead(const char *value)
 {
 	if (strcmp(value, "auto") != 0) {
@@ -95,36 +75,29 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_PRIORITY:
 		return set_number("GPREEMPT_PRIORITY", "priority", value, 0, PRIORITY_MAX);
 	case OPTION_WEIGHT:
-		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, WEIGHT_MAX);
+		return set_number(GP_LAUNCH_WEIGHT, "weight", value, 1, GP_LAUNCH_WEIGHT_MAX);
 	case OPTION_DEADLINE:
 		return set_duration("GPREEMPT_DEADLINE_US", "deadline", value, DEADLINE_MAX);
 	case OPTION_AHEAD:
 		return set_ahead(value);
 	case OPTION_CLASS:
-		if (strcmp(value, "online") && strcmp(value, "normal") &&
-		    strcmp(value, "offline")) {
+		if (!gp_proto_launch_is_class(value)) {
 			return gp_usage_error(&gp_cli_run,
 					      "invalid class '%s' (use online, normal or offline)",
 					      value);
 		}
-		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
+		return setenv(GP_LAUNCH_CLASS, value, 1) ? -ENOMEM : 0;
 	default:
-		if (!*value || strlen(value) >= GP_PROTO_NAME) {
+		if (!gp_proto_launch_is_group(value)) {
 			return gp_usage_error(
 				&gp_cli_run, "invalid group name '%s' (must be 1 to %d bytes long)",
 				value, GP_PROTO_NAME - 1);
 		}
-		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;
+		return setenv(GP_LAUNCH_GROUP, value, 1) ? -ENOMEM : 0;
 	}
 }
 
 /* ---- the library ---- */
-
-/* LD_PRELOAD takes blanks and colons as separators and knows no way to quote them. */
-static bool can_be_listed(const char *path)
-{
-	return !strpbrk(path, " :\t\n");
-}
 
 /* By a path that LD_PRELOAD can hold: its own, or a link among the sockets. */
 static int library_path(bool automatic, char *out, size_t size, struct gp_diag *diag)
@@ -138,10 +111,10 @@ static int library_path(bool automatic, char *out, size_t size, struct gp_diag *
 
 	if (error)
 		return gp_fail(diag, error, "cannot find %s; reinstall gpreempt", name);
-	if (can_be_listed(library))
+	if (gp_proto_launch_can_list(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
 	error = gp_proto_directory_path(out, size, name, 1);
-	if (error || !can_be_listed(out))
+	if (error || !gp_proto_launch_can_list(out))
 		return gp_fail(diag, error ? error : -EINVAL,
 			       "cannot preload %s: its path contains spaces or colons, and a link "
 			       "to it cannot be created",
@@ -153,61 +126,23 @@ static int library_path(bool automatic, char *out, size_t size, struct gp_diag *
 	return 0;
 }
 
-/* A program that another `gpreempt run` starts has one of the two libraries: the one that was asked
- * for last. */
-static int replace(const char *variable, const char *before, const char *library)
-{
-	const char *name = strstr(before, LIBRARY), *end;
-	char *value;
-	int error;
-
-	if (!name)
-		name = strstr(before, AUTO_LIBRARY);
-	end = name + strcspn(name, ": ");
-	while (name > before && !strchr(": ", name[-1]))
-		name--;
-	if (asprintf(&value, "%.*s%s%s", (int)(name - before), before, library, end) < 0)
-		return -ENOMEM;
-	error = setenv(variable, value, 1) ? -ENOMEM : 0;
-	free(value);
-	return error;
-}
-
-/* First in a list of libraries, unless it is in there already. */
-static int put_first(const char *variable, const char *library, char separator)
-{
-	const char *before = getenv(variable);
-	char *value;
-	int error;
-
-	if (before && (strstr(before, LIBRARY) || strstr(before, AUTO_LIBRARY)))
-		return replace(variable, before, library);
-	if (!before || !*before)
-		return setenv(variable, library, 1) ? -ENOMEM : 0;
-	if (asprintf(&value, "%s%c%s", library, separator, before) < 0)
-		return -ENOMEM;
-	error = setenv(variable, value, 1) ? -ENOMEM : 0;
-	free(value);
-	return error;
-}
-
 static int prepare(struct gp_diag *diag)
 {
 	const char *ahead = getenv("GPREEMPT_AHEAD");
 	bool automatic = ahead && strcmp(ahead, "auto") == 0;
+	struct gp_proto_launch launch;
 	char library[PATH_MAX];
 	int error = library_path(automatic, library, sizeof(library), diag);
 
 	if (error)
 		return error;
-	if (automatic && set_team())
-		return gp_fail(diag, -ENOMEM, "%s", strerror(ENOMEM));
-	/* The runtime takes a list, separated by blanks, and calls each tool in turn: another
-	 * profiler's library goes on working. */
-	if (put_first("LD_PRELOAD", library, ':') || put_first("HSA_TOOLS_LIB", library, ' ') ||
-	    /* Without it ROCm 6 passes the list over when rocprofv3 is there. */
-	    setenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1", 0))
-		return gp_fail(diag, -ENOMEM, "%s", strerror(ENOMEM));
+	gp_proto_launch_own(&launch);
+	if (automatic)
+		error = gp_proto_launch_team(&launch);
+	if (!error)
+		error = gp_proto_launch_load(&launch, library);
+	if (error)
+		return gp_fail(diag, error, "%s", strerror(-error));
 	return 0;
 }
 

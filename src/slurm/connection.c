@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* Asking gpreemptd: see connection.h. */
+#include "slurm/connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/core.h"
+#include "proto/daemon.h"
+#include "proto/directory.h"
+#include "proto/wire.h"
+
+void gp_slurm_group(u32 job, char *out, size_t size)
+{
+	snprintf(out, size, "slurm-%u", job);
+}
+
+void gp_slurm_close(struct gp_slurm_connection *connection)
+{
+	if (connection->fd >= 0)
+		close(connection->fd);
+	connection->fd = -1;
+}
+
+/* The answer to the last request, until `end`; others are late ones, of requests that were not
+ * waited for. */
+static int receive(struct gp_slurm_connection *connection, struct gp_wire_message *answer, u64 end)
+{
+	for (;;) {
+		struct pollfd ready = {.fd = connection->fd, .events = POLLIN};
+		u64 now = gp_monotonic_ns();
+		int error;
+
+		if (now >= end)
+			return -ETIME;
+		if (poll(&ready, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 && errno != EINTR)
+			return -errno;
+		error = gp_wire_receive(connection->fd, answer, 0);
+		if (error == -EAGAIN)
+			continue;
+		if (error)
+			return error;
+		if (answer->fd >= 0)
+			close(answer->fd);
+		if (answer->header.serial == connection->serial)
+			return answer->header.status;
+	}
+}
+
+static int ask(struct gp_slurm_connection *connection, u16 type, const void *body, size_t size,
+	       int timeout_ms, struct gp_wire_message *answer)
+{
+	u64 end = gp_monotonic_ns() + (u64)timeout_ms * GP_NS_PER_MS;
+	int error = gp_wire_send(connection->fd, type, ++connection->serial, 0, body, size, -1);
+
+	if (!error)
+		error = receive(connection, answer, end);
+	/* A refusal is an answer; without one the connection is of no more use. */
+	if (error < 0 && error != -ETIME && error != -EOPNOTSUPP && error != -EPERM)
+		gp_slurm_close(connection);
+	return error;
+}
+
+int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms)
+{
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "slurmd"};
+	struct gp_wire_message *answer;
+	int status;
+
+	connection->serial = 0;
+	connection->fd = gp_proto_directory_try_connect(GP_DAEMON_SOCKET);
+	if (connection->fd < 0) {
+		status = connection->fd;
+		connection->fd = -1;
+		return status;
+	}
+	answer = malloc(sizeof(*answer));
+	status = answer ? ask(connection, GP_MSG_HELLO, &me, sizeof(me), timeout_ms, answer)
+			: -ENOMEM;
+	free(answer);
+	if (status < 0)
+		gp_slurm_close(connection);
+	return GP_MIN(status, 0);
+}
+
+int gp_slurm_hold(struct gp_slurm_connection *connection, u32 job, bool on, int timeout_ms)
+{
+	struct gp_proto_msg_named_hold hold = {.owner = GP_SLURM_OWNER, .on = on};
+	struct gp_proto_msg_named_held held = {0};
+	struct gp_wire_message *answer = malloc(sizeof(*answer));
+	int status;
+
+	if (!answer)
+		return -ENOMEM;
+	gp_slurm_group(job, hold.group, sizeof(hold.group));
+	status = ask(connection, GP_MSG_DAEMON_HOLD, &hold, sizeof(hold), timeout_ms, answer);
+	if (status >= 0 && gp_wire_fits(answer, sizeof(held), 0, 0))
+		memcpy(&held, answer->body, sizeof(held));
+	free(answer);
+	return status < 0 ? status : (int)held.held;
+}
+
+static void add(const struct gp_proto_msg_job *job, struct gp_slurm_account *out)
+{
+	out->jobs++;
+	out->ran_ns += job->activity ? job->active_ns : job->ran_ns;
+	out->held_ns += job->held_ns;
+	out->suspends += job->suspends;
+	out->longest_ns = GP_MAX(out->longest_ns, job->longest_ns);
+}
+
+int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, int timeout_ms,
+		     struct gp_slurm_account *out)
+{
+	struct gp_wire_message *answer = malloc(sizeof(*answer));
+	const struct gp_proto_msg_accounts *list;
+	struct gp_proto_msg_daemon_ask what = {0};
+	char group[GP_PROTO_NAME];
+	int total = answer ? 0 : -ENOMEM;
+
+	gp_slurm_group(job, group, sizeof(group));
+	*out = (struct gp_slurm_account){0};
+	while (total >= 0) {
+		total = ask(connection, GP_MSG_DAEMON_ACCOUNTS, &what, sizeof(what), timeout_ms,
+			    answer);
+		list = (const struct gp_proto_msg_accounts *)answer->body;
+		if (total < 0 || answer->header.size < sizeof(answer->header) + sizeof(*list) ||
+		    list->count > GP_DAEMON_ACCOUNTS ||
+		    !gp_wire_fits(answer, sizeof(*list), list->count, sizeof(list->accounts[0]))) {
+			total = GP_MIN(total, -1) < -1 ? total : -EPROTO;
+			break;
+		}
+		for (u32 i = 0; i < list->count; i++)
+			if (strncmp(list->accounts[i].job.group, group, sizeof(group)) == 0)
+				add(&list->accounts[i].job, out);
+		what.first += list->count;
+		if (!list->count || what.first >= (u64)total)
+			break;
+	}
+	free(answer);
+	return GP_MIN(total, 0);
+}

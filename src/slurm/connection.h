@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the plugins ask gpreemptd, from slurmd and from its epilog, both root's. Every call is
+ * bounded: a daemon that is missing, hangs or has another version costs a job at most the given
+ * time, and never its start, suspension or end.
+ */
+#ifndef GP_SLURM_CONNECTION_H
+#define GP_SLURM_CONNECTION_H
+
+#include "base/types.h"
+
+#define GP_SLURM_OWNER "slurm"
+
+struct gp_slurm_connection {
+	int fd; /* -1: none */
+	u32 serial;
+};
+
+/* "slurm-17" */
+void gp_slurm_group(u32 job, char *out, size_t size);
+
+/* Connects and greets, in at most timeout_ms. -errno. */
+int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms);
+void gp_slurm_close(struct gp_slurm_connection *connection);
+
+/* Holds the job, for as long as the connection stays, and waits until its processes are suspended;
+ * or ends the hold. How many processes are held; -ETIME: no answer yet, and the hold stays; any
+ * other error ends the connection. */
+int gp_slurm_hold(struct gp_slurm_connection *connection, u32 job, bool on, int timeout_ms);
+
+/* What the job's programs got on this node. */
+struct gp_slurm_account {
+	u64 ran_ns, held_ns, longest_ns, suspends;
+	u32 jobs; /* of gpreemptd: one for each time that the job had processes on a GPU */
+};
+int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, int timeout_ms,
+		     struct gp_slurm_account *out);
+
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpreempt_spank.so: a SPANK plugin of Slurm. --gpreempt-class and --gpreempt-weight of a job, or
+ * the defaults of its partition in plugstack.conf, give its programs the agent, as `gpreempt run`
+ * does; all of them on a node are one job of gpreemptd, in the group slurm-JOBID. Wrong values are
+ * refused at submission. At the end of the job the hold of the task plugin ends, and what the job
+ * got of the GPU goes to its AdminComment.
+ *
+ * Nothing here keeps a job from starting or ending: without an agent library, without gpreemptd or
+ * with a mistake in plugstack.conf the job runs as it does without the plugin, and the log says so.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/core.h"
+#include "proto/launch.h"
+#include "slurm/connection.h"
+#include "slurm/plugin.h"
+#include "slurm/settings.h"
+
+SPANK_PLUGIN(gpreempt, 1)
+
+#define WAIT_MS        1000 /* for one answer of gpreemptd */
+#define ACCOUNT_S      20   /* for the accounting as a whole */
+#define EPILOG_WAIT_MS 5000 /* of it, the job's end waits for this */
+#define COMMENT_MAX    4096 /* bytes of a job's AdminComment, for all its nodes */
+#define COMMENT_TRIES  8    /* the nodes of a job write it one after the other */
+
+/* A plugin has no handle that could own it. */
+static struct gp_slurm_settings settings;
+static char job_class[16], job_weight[8];
+
+/* ---- options ---- */
+
+static int take_class(int value, const char *text, int remote)
+{
+	(void)value, (void)remote;
+	if (!gp_proto_launch_is_class(text)) {
+		slurm_error("invalid --gpreempt-class '%s' (use online, normal or offline)", text);
+		return -1;
+	}
+	snprintf(job_class, sizeof(job_class), "%s", text);
+	return 0;
+}
+
+static int take_weight(int value, const char *text, int remote)
+{
+	(void)value, (void)remote;
+	if (!gp_slurm_is_weight(text)) {
+		slurm_error("invalid --gpreempt-weight '%s' (use 1 to %u)", text,
+			    GP_LAUNCH_WEIGHT_MAX);
+		return -1;
+	}
+	snprintf(job_weight, sizeof(job_weight), "%s", text);
+	return 0;
+}
+
+static struct spank_option options[] = {
+	{"gpreempt-class", "CLASS", "GPU class of the job: online, normal or offline", 1, 0,
+	 take_class},
+	{"gpreempt-weight", "W", "share of the GPU relative to other jobs, 1 to 100", 1, 0,
+	 take_weight},
+};
+
+GP_SLURM_EXPORT int slurm_spank_init(spank_t spank, int count, char **arguments)
+{
+	snprintf(settings.agent, sizeof(settings.agent), "%s", GP_SLURM_AGENT);
+	settings.account = true;
+	settings.count = 0;
+	for (int i = 0; i < count; i++) {
+		if (!gp_slurm_settings_read(&settings, arguments[i]))
+			slurm_error("gpreempt: plugstack.conf: invalid argument '%s' (ignored)",
+				    arguments[i]);
+	}
+	for (size_t i = 0; i < GP_ARRAY_SIZE(options); i++) {
+		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
+			slurm_debug("gpreempt: --%s is not available here", options[i].name);
+	}
+	return 0;
+}
+
+/* ---- the environment of the job ---- */
+
+static int job_get(void *data, const char *name, char *out, size_t size)
+{
+	spank_err_t error = spank_getenv(data, name, out, (int)size);
+
+	if (error == ESPANK_SUCCESS)
+		return 1;
+	return error == ESPANK_ENV_NOEXIST ? 0 : -ENOSPC;
+}
+
+static int job_set(void *data, const char *name, const char *value, bool replace)
+{
+	spank_err_t error = spank_setenv(data, name, value, replace);
+
+	return error == ESPANK_SUCCESS || error == ESPANK_ENV_EXISTS ? 0 : -ENOMEM;
+}
+
+static int give_agent(spank_t spank, const struct gp_slurm_default *wish)
+{
+	struct gp_proto_launch launch = {.data = spank, .get = job_get, .set = job_set};
+	const char *directory = getenv("GPREEMPT_DIR");
+	uint32_t job = 0;
+	char group[32];
+	int error = -EINVAL;
+
+	if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS)
+		error = 0;
+	gp_slurm_group(job, group, sizeof(group));
+	if (!error)
+		error = job_set(spank, GP_LAUNCH_GROUP, group, true);
+	if (!error && *wish->job_class)
+		error = job_set(spank, GP_LAUNCH_CLASS, wish->job_class, true);
+	if (!error && *wish->weight)
+		error = job_set(spank, GP_LAUNCH_WEIGHT, wish->weight, true);
+	/* Where the slurmd of this node looks for gpreemptd. */
+	if (!error && directory && *directory)
+		error = job_set(spank, "GPREEMPT_DIR", directory, true);
+	return error ? error : gp_proto_launch_load(&launch, settings.agent);
+}
+
+/* In slurmstepd, before the tasks of the step start. */
+GP_SLURM_EXPORT int slurm_spank_user_init(spank_t spank, int count, char **arguments)
+{
+	char partition[256] = "";
+	struct gp_slurm_default wish;
+	int error;
+
+	(void)count, (void)arguments;
+	if (spank_remote(spank) != 1)
+		return 0;
+	if (spank_getenv(spank, "SLURM_JOB_PARTITION", partition, sizeof(partition)))
+		partition[0] = 0;
+	wish = gp_slurm_settings_for(&settings, partition);
+	if (*job_class)
+		memcpy(wish.job_class, job_class, sizeof(wish.job_class));
+	if (*job_weight)
+		memcpy(wish.weight, job_weight, sizeof(wish.weight));
+	if (!*wish.job_class && !*wish.weight)
+		return 0;
+	if (access(settings.agent, R_OK)) {
+		slurm_error("gpreempt: cannot read %s: %s; the job runs without the agent",
+			    settings.agent, strerror(errno));
+		return 0;
+	}
+	error = give_agent(spank, &wish);
+	if (error)
+		slurm_error("gpreempt: cannot prepare the environment of the job: %s",
+			    strerror(-error));
+	return 0;
+}
+
+/* ---- the end of the job ---- */
+
+static bool comment_of(uint32_t job, char *out, size_t size)
+{
+	job_info_msg_t *info = NULL;
+
+	if (slurm_load_job(&info, job, SHOW_ALL) || !info)
+		return false;
+	out[0] = 0;
+	for (uint32_t i = 0; i < info->record_count; i++) {
+		if (info->job_array[i].job_id == job && info->job_array[i].admin_comment)
+			snprintf(out, size, "%s", info->job_array[i].admin_comment);
+	}
+	slurm_free_job_info_msg(info);
+	return true;
+}
+
+/* Other nodes of the job write as well: what is not there afterwards is written again. */
+static void add_comment(uint32_t job, const char *text)
+{
+	char before[COMMENT_MAX], after[2 * COMMENT_MAX];
+	job_desc_msg_t change;
+
+	for (int tries = 0; tries < COMMENT_TRIES; tries++) {
+		if (!comment_of(job, before, sizeof(before)) || strstr(before, text))
+			return;
+		snprintf(after, sizeof(after), "%s%s%s", before, *before ? "; " : "", text);
+		if (strlen(after) >= COMMENT_MAX)
+			return;
+		slurm_init_job_desc_msg(&change);
+		change.job_id = job;
+		change.admin_comment = after;
+		if (slurm_update_job(&change))
+			slurm_debug("gpreempt: job %u: cannot change its AdminComment", job);
+		usleep((useconds_t)(getpid() % 50 + 20 * tries) * 1000);
+	}
+}
+
+static void account(struct gp_slurm_connection *connection, uint32_t job)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	struct gp_slurm_account used;
+	char text[256], host[128] = "";
+
+	if (gp_slurm_account(connection, job, WAIT_MS, &used) || !used.jobs)
+		return;
+	if (!node && gethostname(host, sizeof(host) - 1) == 0)
+		node = host;
+	snprintf(text, sizeof(text),
+		 "gpreempt %s: ran=%.3fs held=%.3fs suspensions=%llu longest_hold=%.3fs",
+		 node ? node : "?", (double)used.ran_ns / 1e9, (double)used.held_ns / 1e9,
+		 (unsigned long long)used.suspends, (double)used.longest_ns / 1e9);
+	add_comment(job, text);
+}
+
+static void end_job(uint32_t job)
+{
+	struct gp_slurm_connection connection;
+
+	if (gp_slurm_open(&connection, WAIT_MS))
+		return;
+	(void)gp_slurm_hold(&connection, job, false, WAIT_MS);
+	if (settings.account && connection.fd >= 0)
+		account(&connection, job);
+	gp_slurm_close(&connection);
+}
+
+/* On each node, as root, when the job is over. In a process of its own: slurmctld may not answer.
+ */
+GP_SLURM_EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
+{
+	u64 end = gp_monotonic_ns() + EPILOG_WAIT_MS * GP_NS_PER_MS;
+	uint32_t job = 0;
+	pid_t pid;
+
+	(void)count, (void)arguments;
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+		return 0;
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(ACCOUNT_S);
+		end_job(job);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0 && gp_monotonic_ns() < end)
+		usleep(10000);
+	return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * task/gpreempt: a task plugin of Slurm. Before slurmd stops the processes of a job (scontrol
+ * suspend, a gang time slice, preemption by a partition), gpreemptd takes their work off the GPU;
+ * when the job is resumed it lets go. slurmd waits at most WAIT_MS for it, and goes on whatever the
+ * result is: without gpreemptd a job is suspended as it is without this plugin.
+ *
+ * The hold belongs to the connection of this slurmd. If slurmd ends, the hold ends, and gpreemptd
+ * follows the stop of the processes (follow_stop); if gpreemptd ends, the same. scancel of a
+ * suspended job does not call resume: the epilog of the SPANK plugin ends the hold, and so does the
+ * end of the processes.
+ *
+ * Slurm refuses a plugin of another version, and a slurmd that lacks a function of its task plugin
+ * does not start: scripts/slurm-plugins checks both before it installs.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <slurm/slurm_version.h>
+#include <slurm/spank.h> /* slurmd's log */
+#include <string.h>
+
+#include "slurm/connection.h"
+#include "slurm/plugin.h"
+
+#define WAIT_MS 1000 /* for gpreemptd to suspend a job */
+#define LATE_MS 50   /* the same after it did not answer in time: many jobs may follow */
+
+const char plugin_name[] = "gpreempt task plugin";
+const char plugin_type[] = "task/gpreempt";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+/* A plugin has no handle that could own it; slurmd calls from many threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gp_slurm_connection daemon_connection = {.fd = -1};
+static bool late;
+
+static int hold(u32 job, bool on)
+{
+	struct gp_slurm_connection *connection = &daemon_connection;
+	int status = 0, wait = late ? LATE_MS : WAIT_MS;
+
+	/* The connection may be of a gpreemptd that has ended since: once more with a new one. */
+	for (int tries = 0; tries < 2; tries++) {
+		bool fresh = connection->fd < 0;
+
+		status = fresh ? gp_slurm_open(connection, wait) : 0;
+		if (!status)
+			status = gp_slurm_hold(connection, job, on, wait);
+		if (status >= 0 || fresh || connection->fd >= 0)
+			break;
+	}
+	late = status == -ETIME;
+	return status;
+}
+
+static void change(u32 job, bool on)
+{
+	pthread_mutex_lock(&lock);
+	int status = hold(job, on);
+	pthread_mutex_unlock(&lock);
+
+	if (status == -ENOENT || status == -ECONNREFUSED || status == -EOPNOTSUPP)
+		slurm_debug("gpreempt: job %u: gpreemptd does not run or only observes", job);
+	else if (status < 0)
+		slurm_error("gpreempt: job %u: cannot %s its GPU work: %s; Slurm goes on", job,
+			    on ? "suspend" : "resume", strerror(-status));
+	else if (on)
+		slurm_info("gpreempt: job %u: GPU work of %d processes is suspended", job, status);
+}
+
+GP_SLURM_EXPORT int init(void)
+{
+	return 0;
+}
+
+GP_SLURM_EXPORT int fini(void)
+{
+	pthread_mutex_lock(&lock);
+	gp_slurm_close(&daemon_connection);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_slurmd_suspend_job(uint32_t job)
+{
+	change(job, true);
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_slurmd_resume_job(uint32_t job)
+{
+	change(job, false);
+	return 0;
+}
+
+/* ---- what a task plugin must have; nothing is to be done ---- */
+
+GP_SLURM_EXPORT int task_p_slurmd_batch_request(void *request)
+{
+	(void)request;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_slurmd_launch_request(void *request, uint32_t node, char **error)
+{
+	(void)request, (void)node, (void)error;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_pre_setuid(void *job)
+{
+	(void)job;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_pre_launch_priv(void *job, uint32_t node, uint32_t task)
+{
+	(void)job, (void)node, (void)task;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_pre_launch(void *job)
+{
+	(void)job;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_post_term(void *job, void *task)
+{
+	(void)job, (void)task;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_post_step(void *job)
+{
+	(void)job;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_add_pid(int pid)
+{
+	(void)pid;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_pre_set_affinity(void *job, uint32_t node)
+{
+	(void)job, (void)node;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_set_affinity(void *job, uint32_t node)
+{
+	(void)job, (void)node;
+	return 0;
+}
+
+GP_SLURM_EXPORT int task_p_post_set_affinity(void *job, uint32_t node)
+{
+	(void)job, (void)node;
+	return 0;
+}

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+"""A cluster of Slurm on this host: one slurmctld and three slurmds, each with a virtual GPU and a gpreemptd of its own,
+and jobs of a normal user. Nothing outside its directory is used or changed."""
+import glob
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+BIN = os.environ["GP_BIN"]
+BUILD = os.path.dirname(BIN)
+GPREEMPT = os.path.join(BIN, "gpreempt")
+PLUGINS = os.environ.get("GP_SLURM_PLUGINS", os.path.join(BUILD, "src", "slurm"))
+TRAINER = os.path.join(BUILD, "examples", "offline_trainer")
+USER = "nobody"
+NODES = ("n1", "n2", "n3")
+LIMIT = int(os.environ.get("GP_SLURM_LIMIT", "120"))
+
+
+def free_ports(count):
+    """The first of `count` ports that nothing uses."""
+    for first in range(21800 + os.getpid() % 400 * 10, 30000, 10):
+        sockets = [socket.socket() for _ in range(count)]
+        try:
+            for i, one in enumerate(sockets):
+                one.bind(("127.0.0.1", first + i))
+            return first
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise AssertionError("no free ports")
+
+
+def missing():
+    """Why the cluster cannot be started here; None: it can."""
+    if os.geteuid() != 0:
+        return "root is needed to be a cluster"
+    for program in ("slurmctld", "slurmd", "munged", "sbatch", "setpriv"):
+        if not shutil.which(program) and not os.path.exists("/usr/sbin/" + program):
+            return f"{program} is not installed"
+    if not os.path.exists(os.path.join(PLUGINS, "task_gpreempt.so")):
+        return "built without the plugins for Slurm (libslurm-dev)"
+    if not os.path.exists(TRAINER):
+        return "HIP is not installed"
+    return None
+
+
+SLURM_CONF = """ClusterName=gpreempt
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmctldPort={port}
+AuthType=auth/munge
+AuthInfo=socket={place}/munge.sock
+StateSaveLocation={place}/state
+SlurmdSpoolDir={place}/spool-%n
+SlurmctldPidFile={place}/slurmctld.pid
+SlurmdPidFile={place}/slurmd-%n.pid
+SlurmctldLogFile={place}/slurmctld.log
+SlurmdLogFile={place}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+PluginDir={plugins}:{slurm}
+SchedulerTimeSlice=5
+ReturnToService=2
+MpiDefault=none
+PlugStackConfig={place}/plugstack.conf
+JobRequeue=1
+KillWait=2
+MessageTimeout=20
+SlurmdTimeout=300
+{recipe}
+PartitionName=gang Nodes=n3 PriorityTier=1 OverSubscribe=FORCE:2 PreemptMode=SUSPEND
+{accounting}"""
+
+
+def recipe(name):
+    """The lines that the guide gives for a file."""
+    guide = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guides", "slurm.md")
+    with open(guide) as file:
+        return re.search(rf"```{name}\n(.*?)```", file.read(), re.DOTALL).group(1)
+
+
+class Cluster:
+    def __init__(self):
+        self.place = tempfile.mkdtemp(prefix="gpslurm")
+        os.chmod(self.place, 0o755)
+        self.home = os.path.join(self.place, "home")
+        self.user = pwd.getpwnam(USER)
+        os.mkdir(self.home, 0o700)
+        os.chown(self.home, self.user.pw_uid, self.user.pw_gid)
+        self.env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": self.place,
+                    "SLURM_CONF": os.path.join(self.place, "slurm.conf")}
+        self.started, self.machine = {}, {}
+        self.port = free_ports(10)
+        self.has_database = all(os.path.exists(path) for path in ("/usr/sbin/slurmdbd", "/usr/sbin/mariadbd"))
+
+    # ---- starting and ending ----
+
+    def start(self):
+        self.write_configuration()
+        self.start_munge()
+        self.start_accounting()
+        for node in NODES:
+            self.start_node(node)
+        self.spawn("slurmctld", ["slurmctld", "-D", "-c"])
+        self.until(lambda: set(self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").stdout.split()) == set(NODES),
+                   "the nodes are not idle")
+
+    def write_configuration(self):
+        slurm = glob.glob("/usr/lib/*/slurm-wlm") + ["/usr/lib64/slurm"]
+        host = os.uname().nodename.split(".")[0]
+        accounting = "AccountingStorageType=accounting_storage/none\n"
+        if self.has_database:
+            accounting = ("AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=localhost\n"
+                          f"AccountingStoragePort={self.port + 8}\nAccountingStoragePass={self.place}/munge.sock\nAccountingStoreFlags=job_comment\n")
+        here = f" NodeHostname={host} NodeAddr=127.0.0.1 Port=[{self.port + 1}-{self.port + 3}] RealMemory=100"
+        lines = re.sub(r"(?m)^NodeName=.*$", lambda line: line.group() + here, recipe("slurm.conf"))
+        self.write("slurm.conf", SLURM_CONF.format(host=host, port=self.port, place=self.place, plugins=PLUGINS, slurm=slurm[0],
+                                                   recipe=lines, accounting=accounting))
+        self.write("gres.conf", re.sub("File=.*", "File=/dev/null", recipe("gres.conf")))
+        self.write("plugstack.conf", recipe("plugstack.conf").replace(
+            "gpreempt_spank.so", f"{PLUGINS}/gpreempt_spank.so agent={BUILD}/lib/libgpreempt_agent.so"))
+
+    def write(self, name, text):
+        with open(os.path.join(self.place, name), "w") as file:
+            file.write(text)
+
+    def start_munge(self):
+        key = os.path.join(self.place, "munge.key")
+        with open(key, "wb") as file:
+            file.write(os.urandom(1024))
+        os.chmod(key, 0o400)
+        paths = [f"--{name}={self.place}/munge.{end}" for name, end in (
+            ("key-file", "key"), ("socket", "sock"), ("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed"))]
+        self.spawn("munged", ["munged", "-F", "--force", *paths])
+        self.until(lambda: os.path.exists(os.path.join(self.place, "munge.sock")), "munged does not start")
+
+    def start_accounting(self):
+        if not self.has_database:
+            return
+        data = os.path.join(self.place, "data")
+        done = self.run("mariadb-install-db", "--no-defaults", "--user=root", "--datadir=" + data, "--auth-root-authentication-method=normal",
+                        "--skip-test-db")
+        assert done.returncode == 0, done.stderr
+        self.spawn("mariadbd", ["mariadbd", "--no-defaults", "--user=root", "--datadir=" + data, f"--socket={self.place}/sql.sock",
+                                f"--port={self.port + 9}", "--bind-address=127.0.0.1", "--skip-grant-tables",
+                                "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"])
+        self.until(lambda: os.path.exists(os.path.join(self.place, "sql.sock")), "mariadbd does not start")
+        path = os.path.join(self.place, "slurmdbd.conf")
+        with open(path, "w") as file:
+            file.write(f"AuthType=auth/munge\nAuthInfo=socket={self.place}/munge.sock\nDbdHost=localhost\nDbdPort={self.port + 8}\n"
+                       f"SlurmUser=root\nLogFile={self.place}/slurmdbd.log\nPidFile={self.place}/slurmdbd.pid\n"
+                       f"StorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort={self.port + 9}\nStorageUser=root\n"
+                       "StoragePass=x\nStorageLoc=slurm_acct_db\n")
+        os.chmod(path, 0o600)
+        self.spawn("slurmdbd", ["slurmdbd", "-D"])
+        self.until(lambda: self.run("sacctmgr", "-n", "show", "cluster").returncode == 0, "slurmdbd does not start")
+
+    def start_node(self, node):
+        """A machine of the user's, a gpreemptd of root's, a slurmd."""
+        done = self.as_user(GPREEMPT, "vgpu", "start", "--runtime-enable", "--name", node)
+        assert done.returncode == 0, done.stderr
+        machine = self.as_user(GPREEMPT, "vgpu", "--name", node, "--", "env").stdout.splitlines()
+        machine = dict(line.split("=", 1) for line in machine if line.startswith(("GPREEMPT_VGPU", "LD_PRELOAD=")))
+        os.makedirs(self.sockets(node), 0o755, exist_ok=True)
+        self.machine[node] = machine
+        self.write("gpreemptd.conf", "[daemon]\nmode = act\nstand_down = no\noperation_timeout = 30s\n")
+        self.start_gpreemptd(node)
+        self.start_slurmd(node)
+
+    def sockets(self, node):
+        return os.path.join(self.place, node)
+
+    def start_gpreemptd(self, node):
+        name = "gpreemptd-" + node
+
+        def answers():
+            # Other tests may have all of the machine's inotify instances for a moment.
+            if name not in self.started or self.started[name].poll() is not None:
+                self.spawn(name, [os.path.join(BIN, "gpreemptd"), "--config", os.path.join(self.place, "gpreemptd.conf")],
+                           GPREEMPT_DIR=self.sockets(node), **self.machine[node])
+            return self.gpreempt(node, "top", "--once").returncode == 0
+        self.until(answers, "gpreemptd does not start")
+
+    def start_slurmd(self, node):
+        self.spawn("slurmd-" + node, ["slurmd", "-D", "-N", node], GPREEMPT_DIR=self.sockets(node))
+
+    def spawn(self, name, command, **variables):
+        with open(os.path.join(self.place, name + ".out"), "a") as out:
+            self.started[name] = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                                                  env=dict(self.env, **variables), start_new_session=True)
+        return self.started[name]
+
+    def end(self, name, how=signal.SIGTERM):
+        process = self.started.pop(name)
+        process.send_signal(how)
+        try:
+            process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop(self):
+        if "slurmctld" in self.started:
+            self.run("scancel", "--user", USER)
+            deadline = time.monotonic() + 20
+            while self.run("squeue", "-h").stdout.strip() and time.monotonic() < deadline:
+                time.sleep(0.2)
+        for name in reversed(list(self.started)):
+            self.end(name)
+        for node in NODES:
+            subprocess.run([GPREEMPT, "release", "--all"], env=dict(self.env, GPREEMPT_DIR=self.sockets(node)),
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT)
+            self.as_user(GPREEMPT, "vgpu", "stop", "--name", node)
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    # ---- commands ----
+
+    def run(self, *command, **more):
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+                              env=dict(self.env, **more))
+
+    def as_user(self, *command):
+        return subprocess.run(["setpriv", "--reuid", str(self.user.pw_uid), "--regid", str(self.user.pw_gid), "--clear-groups",
+                               *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT, cwd="/",
+                              env=dict(self.env, HOME=self.home, XDG_RUNTIME_DIR=self.home))
+
+    def gpreempt(self, node, *arguments):
+        return self.run(GPREEMPT, *arguments, GPREEMPT_DIR=self.sockets(node))
+
+    def jobs(self, node):
+        done = self.gpreempt(node, "top", "--json")
+        return json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
+
+    def until(self, condition, message, limit=LIMIT):
+        deadline = time.monotonic() + limit
+        while True:
+            found = condition()
+            if found:
+                return found
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{message}\n{self.describe()}")
+            time.sleep(0.05)
+
+    def describe(self):
+        parts = [self.run("squeue").stdout, self.run("sinfo", "-N").stdout] if "slurmctld" in self.started else []
+        for path in sorted(glob.glob(os.path.join(self.place, "*.log")) + glob.glob(os.path.join(self.home, "*.out"))):
+            with open(path, errors="replace") as file:
+                parts.append(f"--- {os.path.basename(path)}\n" + "".join(file.readlines()[-12:]))
+        for node in NODES:
+            parts.append(self.gpreempt(node, "log", "--lines", "12").stdout)
+        return "\n".join(parts)
+
+    # ---- jobs ----
+
+    def submit(self, *options, script=None):
+        """A trainer on each node of the job; its number."""
+        path = os.path.join(self.place, "job.sh")
+        with open(path, "w") as file:
+            file.write(script or f"#!/bin/bash\nexport XDG_RUNTIME_DIR={self.home}\n"
+                       f"srun bash -c 'exec {GPREEMPT} vgpu --name $SLURMD_NODENAME -- {TRAINER} --seconds 600'\n")
+        os.chmod(path, 0o755)
+        done = self.as_user("sbatch", "--parsable", "-o", f"{self.home}/job-%j.out", "-D", "/", *options, path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip().split(";")[0]
+
+    def state(self, job):
+        return self.run("squeue", "-h", "-j", job, "-o", "%T").stdout.strip()
+
+    def job_on(self, node, job):
+        """The job as the gpreemptd of a node has it."""
+        return next((one for one in self.jobs(node) if one["group"] == f"slurm-{job}"), None)
+
+    def until_busy(self, job, nodes):
+        for node in nodes:
+            self.until(lambda node=node: (self.job_on(node, job) or {}).get("busy_queues"), f"job {job} has no work on {node}")
+
+    def mapped(self, node, pid):
+        """Whether a queue of the process is on the GPU, as the machine itself has it."""
+        status = json.loads(self.as_user(GPREEMPT, "vgpu", "status", "--json", "--name", node).stdout)
+        return any(queue["mapped"] for process in status["processes"] if process["pid"] == pid for queue in process["queues"])

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""gpreempt with the real Slurm: classes of jobs, suspension before Slurm stops a job, accounting, and faults. Three nodes on
+this host, each with a virtual GPU; the jobs are a normal user's."""
+import json
+import os
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster as of
+from cluster import BIN, GPREEMPT, NODES
+
+WHY_NOT = of.missing()
+cluster = None
+
+
+def setUpModule():
+    global cluster
+    if WHY_NOT:
+        raise unittest.SkipTest(WHY_NOT)
+    cluster = of.Cluster()
+    try:
+        cluster.start()
+    except BaseException:
+        print(cluster.describe(), file=sys.stderr)
+        cluster.stop()
+        raise
+
+
+def tearDownModule():
+    if cluster:
+        cluster.stop()
+
+
+class Slurm(unittest.TestCase):
+    def tearDown(self):
+        cluster.run("scancel", "--user", of.USER)
+        cluster.until(lambda: not cluster.run("squeue", "-h").stdout.strip(), "jobs stay")
+
+    def trainer(self, *options, nodes=("n1",), partition="low"):
+        job = cluster.submit("-p", partition, "--gres=shard:1", "-w", ",".join(nodes), "-N", str(len(nodes)), *options)
+        cluster.until_busy(job, nodes)
+        return job
+
+    def kept(self, node, job):
+        return (cluster.job_on(node, job) or {}).get("kept") == "held"
+
+    def until_held(self, job, *nodes):
+        for node in nodes:
+            cluster.until(lambda node=node: self.kept(node, job), f"job {job} is not held on {node}")
+            self.assertFalse(cluster.mapped(node, cluster.job_on(node, job)["pid"]), "its queues are on the GPU")
+
+    def until_running(self, job, *nodes):
+        for node in nodes:
+            def runs(node=node):
+                found = cluster.job_on(node, job)
+                return found and not found["away"] and found["busy_queues"] and cluster.mapped(node, found["pid"])
+            cluster.until(runs, f"job {job} does not run on {node}")
+
+    def suspend(self, job):
+        done = cluster.run("scontrol", "suspend", job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def resume(self, job):
+        done = cluster.run("scontrol", "resume", job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def until_stopped(self, pid):
+        """Slurm stops the processes two seconds after it asks them to stop."""
+        def stopped():
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] in "Tt"
+        cluster.until(stopped, f"Slurm does not stop process {pid}")
+
+    def comment(self, job):
+        shown = cluster.run("scontrol", "show", "job", job).stdout
+        return next((line.split("=", 1)[1] for line in shown.splitlines() if line.strip().startswith("AdminComment=")), "")
+
+    # ---- options ----
+
+    def test_wrong_options_are_refused_at_submission(self):
+        script = "#!/bin/bash\ntrue\n"
+        for option, text in (("--gpreempt-class=fast", "use online, normal or offline"),
+                             ("--gpreempt-weight=0", "use 1 to 100"), ("--gpreempt-weight=1x", "use 1 to 100")):
+            with self.assertRaises(AssertionError) as failure:
+                cluster.submit(option, script=script)
+            self.assertIn(text, str(failure.exception))
+
+    def environment(self, *options):
+        out = os.path.join(cluster.home, "environment")
+        job = cluster.submit(*options, script=f"#!/bin/bash\nenv -0 > {out}.new; mv {out}.new {out}\n")
+        cluster.until(lambda: os.path.exists(out), "the job does not run")
+        with open(out) as file:
+            lines = file.read().split("\0")
+        os.unlink(out)
+        return job, dict(line.split("=", 1) for line in lines if "=" in line)
+
+    def test_a_job_gets_what_gpreempt_run_sets(self):
+        job, got = self.environment("-p", "high", "--gpreempt-class=online", "--gpreempt-weight=3")
+        run = cluster.as_user(GPREEMPT, "run", "--class", "online", "--weight", "3", "--group", f"slurm-{job}", "--", "env").stdout
+        wanted = dict(line.split("=", 1) for line in run.splitlines() if "=" in line)
+        names = [name for name in wanted if name.startswith(("GPREEMPT_", "LD_PRELOAD", "HSA_"))]
+        self.assertIn("LD_PRELOAD", names)
+        for name in names:
+            self.assertEqual(os.path.realpath(got[name]), os.path.realpath(wanted[name]), name)
+        # The default of a partition, and none.
+        self.assertEqual(self.environment("-p", "low")[1]["GPREEMPT_CLASS"], "offline")
+        self.assertNotIn("LD_PRELOAD", self.environment("-p", "gang")[1])
+
+    # ---- suspend and resume ----
+
+    def test_a_job_leaves_the_gpu_before_slurm_stops_it_and_runs_when_it_is_resumed(self):
+        job = self.trainer()
+        self.suspend(job)
+        self.until_held(job, "n1")
+        self.assertEqual(cluster.job_on("n1", job)["owner"], "slurm")
+        self.until_stopped(cluster.job_on("n1", job)["pid"])
+        self.until_held(job, "n1")
+        held = [json.loads(line) for line in cluster.gpreempt("n1", "log", "--json").stdout.splitlines()]
+        self.assertEqual([line["away"] for line in held if line["kind"] == "kept"][-1], "owner")
+        self.resume(job)
+        self.until_running(job, "n1")
+
+    def test_a_job_of_a_higher_partition_takes_the_gpu(self):
+        low = self.trainer()
+        high = cluster.submit("-p", "high", "--gres=shard:1", "-w", "n1")
+        self.until_held(low, "n1")
+        cluster.until_busy(high, ["n1"])
+        cluster.run("scancel", high)
+        self.until_running(low, "n1")
+
+    def test_jobs_take_turns_in_gang_time_slices(self):
+        first = self.trainer("--gpreempt-class=normal", nodes=("n3",), partition="gang")
+        second = cluster.submit("-p", "gang", "--gres=shard:1", "--gpreempt-class=normal", "-w", "n3")
+        for job in (first, second):
+            self.until_held(job, "n3")
+        self.until_held(first, "n3")
+
+    def test_a_job_is_suspended_on_all_its_nodes(self):
+        job = self.trainer(nodes=NODES)
+        self.suspend(job)
+        self.until_held(job, *NODES)
+        times = []
+        for node in NODES:
+            lines = [json.loads(line) for line in cluster.gpreempt(node, "log", "--json").stdout.splitlines()]
+            times.append([line["monotonic_ns"] for line in lines if line["kind"] == "kept" and line["job"]["name"] == f"slurm-{job}"][0])
+        print(f"# skew of a suspension on {len(NODES)} nodes: {(max(times) - min(times)) / 1e6:.1f} ms (measured)")
+        self.resume(job)
+        self.until_running(job, *NODES)
+
+    # ---- the end of a job ----
+
+    def test_what_a_job_got_of_the_gpu_is_in_its_account(self):
+        job = self.trainer(nodes=("n1", "n2"))
+        self.suspend(job)
+        self.until_held(job, "n1", "n2")
+        self.resume(job)
+        self.until_running(job, "n1", "n2")
+        cluster.run("scancel", job)
+        cluster.until(lambda: self.comment(job).count("gpreempt n") == 2, "no AdminComment")
+        for node in ("n1", "n2"):
+            self.assertRegex(self.comment(job), rf"gpreempt {node}: ran=[0-9.]+s held=[0-9.]+s suspensions=1 longest_hold=[0-9.]+s")
+        if not cluster.has_database:
+            self.skipTest("slurmdbd and mariadb-server are not installed: sacct is not tried")
+        cluster.until(lambda: cluster.run("sacct", "-n", "-P", "-X", "-j", job, "-o", "AdminComment").stdout.count("gpreempt n") == 2,
+                      "sacct does not show it")
+
+    def test_scancel_of_a_suspended_job_ends_the_hold(self):
+        job = self.trainer()
+        self.suspend(job)
+        self.until_held(job, "n1")
+        self.until_stopped(cluster.job_on("n1", job)["pid"])
+        cluster.run("scancel", job)
+        cluster.until(lambda: not cluster.state(job), "the job stays")
+        self.until_running(self.trainer(), "n1")
+
+    def test_a_requeued_job_runs_again(self):
+        job = self.trainer("--requeue")
+        self.suspend(job)
+        self.until_held(job, "n1")
+        self.resume(job)
+        self.until_running(job, "n1")
+        pid = cluster.job_on("n1", job)["pid"]
+        done = cluster.run("scontrol", "requeue", job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cluster.until(lambda: not cluster.job_on("n1", job), "the job is not requeued")
+        cluster.run("scontrol", "update", "jobid=" + job, "starttime=now")
+        cluster.until(lambda: (cluster.job_on("n1", job) or {}).get("pid", pid) != pid, "it is not started again", 200)
+        self.until_running(job, "n1")
+
+    # ---- faults ----
+
+    def test_slurmd_is_killed_while_a_job_is_suspended(self):
+        job = self.trainer()
+        self.suspend(job)
+        self.until_held(job, "n1")
+        self.until_stopped(cluster.job_on("n1", job)["pid"])
+        cluster.end("slurmd-n1", signal.SIGKILL)
+        time.sleep(1)
+        pid = cluster.job_on("n1", job)["pid"]
+        cluster.until(lambda: self.kept("n1", job) and not cluster.mapped("n1", pid), "the stop is not followed")
+        cluster.start_slurmd("n1")
+        cluster.until(lambda: cluster.run("sinfo", "-h", "-n", "n1", "-o", "%t").stdout.split()[0] in ("alloc", "mix", "idle"), "no slurmd")
+        self.resume(job)
+        self.until_running(job, "n1")
+
+    def test_gpreemptd_is_killed_while_a_job_is_suspended(self):
+        job = self.trainer()
+        self.suspend(job)
+        self.until_held(job, "n1")
+        self.until_stopped(cluster.job_on("n1", job)["pid"])
+        pid = cluster.job_on("n1", job)["pid"]
+        cluster.end("gpreemptd-n1", signal.SIGKILL)
+        # What its agent suspended stays so: it is stopped.
+        self.assertFalse(cluster.mapped("n1", pid))
+        cluster.start_gpreemptd("n1")
+        self.assertFalse(cluster.mapped("n1", pid))
+        self.resume(job)
+        self.until_running(job, "n1")
+        self.suspend(job)
+        self.until_held(job, "n1")
+
+    def test_without_gpreemptd_jobs_start_suspend_and_end(self):
+        cluster.end("gpreemptd-n2")
+        try:
+            job = cluster.submit("-p", "low", "-w", "n2")
+            cluster.until(lambda: cluster.state(job) == "RUNNING", "it does not start")
+            self.suspend(job)
+            cluster.until(lambda: cluster.state(job) == "SUSPENDED", "it is not suspended")
+            self.resume(job)
+            cluster.until(lambda: cluster.state(job) == "RUNNING", "it is not resumed")
+            cluster.run("scancel", job)
+            cluster.until(lambda: not cluster.state(job), "it does not end")
+        finally:
+            cluster.start_gpreemptd("n2")
+
+    def test_a_hung_gpreemptd_holds_no_job_up(self):
+        job = self.trainer(nodes=("n2",))
+        cluster.started["gpreemptd-n2"].send_signal(signal.SIGSTOP)
+        try:
+            self.suspend(job)
+            cluster.until(lambda: cluster.state(job) == "SUSPENDED", "it is not suspended")
+            pid = next(int(p) for p in os.listdir("/proc") if p.isdigit() and self.is_trainer(p))
+            self.until_stopped(pid)
+            self.resume(job)
+            cluster.run("scancel", job)
+            cluster.until(lambda: not cluster.state(job), "it does not end")
+        finally:
+            cluster.started["gpreemptd-n2"].send_signal(signal.SIGCONT)
+
+    def is_trainer(self, pid):
+        try:
+            with open(f"/proc/{pid}/environ") as file:
+                mine = cluster.home in file.read()
+            with open(f"/proc/{pid}/comm") as file:
+                return mine and file.read().strip() == "offline_trainer"
+        except OSError:
+            return False
+
+    def test_a_drained_node_suspends_and_resumes_its_jobs(self):
+        job = self.trainer(nodes=("n2",))
+        cluster.run("scontrol", "update", "nodename=n2", "state=drain", "reason=test")
+        try:
+            self.suspend(job)
+            self.until_held(job, "n2")
+            self.resume(job)
+            self.until_running(job, "n2")
+        finally:
+            cluster.run("scontrol", "update", "nodename=n2", "state=resume")
+
+
+if __name__ == "__main__":
+    unittest.main()
