@@ -69,6 +69,12 @@ bool gp_slurm_settings_read(struct gp_slurm_settings *settings, const char *argu
 		snprintf(settings->agent, sizeof(settings->agent), "%s", value);
 		return true;
 	}
+	if (strncmp(argument, "directory=", 10) == 0) {
+		if (*value != '/' || strlen(value) >= sizeof(settings->directory))
+			return false;
+		snprintf(settings->directory, sizeof(settings->directory), "%s", value);
+		return true;
+	}
 	if (strncmp(argument, "account=", 8) == 0) {
 		if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
 			return false;
@@ -76,6 +82,18 @@ bool gp_slurm_settings_read(struct gp_slurm_settings *settings, const char *argu
 		return true;
 	}
 	return read_default(settings, argument, value);
+}
+
+void gp_slurm_settings_directory(const struct gp_slurm_settings *settings, const char *node,
+				 char *out, size_t size)
+{
+	const char *mark = strstr(settings->directory, "%n");
+
+	if (mark)
+		snprintf(out, size, "%.*s%s%s", (int)(mark - settings->directory),
+			 settings->directory, node, mark + 2);
+	else
+		snprintf(out, size, "%s", settings->directory);
 }
 
 struct gp_slurm_default gp_slurm_settings_for(const struct gp_slurm_settings *settings,

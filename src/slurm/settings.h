@@ -19,6 +19,8 @@ struct gp_slurm_default {
 
 struct gp_slurm_settings {
 	char agent[512];
+	char directory[256]; /* of the sockets of gpreemptd, with %n for the node; "": the usual one
+			      */
 	bool account;
 	struct gp_slurm_default defaults[GP_SLURM_PARTITIONS];
 	size_t count;
@@ -27,6 +29,9 @@ struct gp_slurm_settings {
 bool gp_slurm_is_weight(const char *text);
 /* One argument of plugstack.conf; false: it is wrong, and changes nothing. */
 bool gp_slurm_settings_read(struct gp_slurm_settings *settings, const char *argument);
+/* The directory of a node; "": the usual one. */
+void gp_slurm_settings_directory(const struct gp_slurm_settings *settings, const char *node,
+				 char *out, size_t size);
 /* The values of a partition; "" where none is given. */
 struct gp_slurm_default gp_slurm_settings_for(const struct gp_slurm_settings *settings,
 					      const char *partition);

@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include "base/clock.h"
 #include "base/core.h"
 #include "proto/launch.h"
+#include "slurm/comment.h"
 #include "slurm/connection.h"
 #include "slurm/plugin.h"
 #include "slurm/settings.h"
@@ -31,8 +31,6 @@ SPANK_PLUGIN(gpreempt, 1)
 #define WAIT_MS        1000 /* for one answer of gpreemptd */
 #define ACCOUNT_S      20   /* for the accounting as a whole */
 #define EPILOG_WAIT_MS 5000 /* of it, the job's end waits for this */
-#define COMMENT_MAX    4096 /* bytes of a job's AdminComment, for all its nodes */
-#define COMMENT_TRIES  8    /* the nodes of a job write it one after the other */
 
 /* A plugin has no handle that could own it. */
 static struct gp_slurm_settings settings;
@@ -70,16 +68,19 @@ static struct spank_option options[] = {
 	 take_weight},
 };
 
-GP_SLURM_EXPORT int slurm_spank_init(spank_t spank, int count, char **arguments)
+static void read_settings(int count, char **arguments)
 {
-	snprintf(settings.agent, sizeof(settings.agent), "%s", GP_SLURM_AGENT);
-	settings.account = true;
-	settings.count = 0;
+	settings = (struct gp_slurm_settings){.agent = GP_SLURM_AGENT, .account = true};
 	for (int i = 0; i < count; i++) {
 		if (!gp_slurm_settings_read(&settings, arguments[i]))
 			slurm_error("gpreempt: plugstack.conf: invalid argument '%s' (ignored)",
 				    arguments[i]);
 	}
+}
+
+GP_SLURM_EXPORT int slurm_spank_init(spank_t spank, int count, char **arguments)
+{
+	read_settings(count, arguments);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(options); i++) {
 		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
 			slurm_debug("gpreempt: --%s is not available here", options[i].name);
@@ -108,9 +109,10 @@ static int job_set(void *data, const char *name, const char *value, bool replace
 static int give_agent(spank_t spank, const struct gp_slurm_default *wish)
 {
 	struct gp_proto_launch launch = {.data = spank, .get = job_get, .set = job_set};
-	const char *directory = getenv("GPREEMPT_DIR");
+	/* Of slurmd: the job's variables may be those of another node, where it called srun. */
+	const char *usual = getenv("GPREEMPT_DIR"), *node = getenv("SLURMD_NODENAME");
+	char group[32], directory[512];
 	uint32_t job = 0;
-	char group[32];
 	int error = -EINVAL;
 
 	if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS)
@@ -122,8 +124,11 @@ static int give_agent(spank_t spank, const struct gp_slurm_default *wish)
 		error = job_set(spank, GP_LAUNCH_CLASS, wish->job_class, true);
 	if (!error && *wish->weight)
 		error = job_set(spank, GP_LAUNCH_WEIGHT, wish->weight, true);
-	/* Where the slurmd of this node looks for gpreemptd. */
-	if (!error && directory && *directory)
+	/* Where the plugins on this node look for gpreemptd. */
+	gp_slurm_settings_directory(&settings, node ? node : "", directory, sizeof(directory));
+	if (usual && *usual)
+		snprintf(directory, sizeof(directory), "%s", usual);
+	if (!error && *directory)
 		error = job_set(spank, "GPREEMPT_DIR", directory, true);
 	return error ? error : gp_proto_launch_load(&launch, settings.agent);
 }
@@ -161,72 +166,42 @@ GP_SLURM_EXPORT int slurm_spank_user_init(spank_t spank, int count, char **argum
 
 /* ---- the end of the job ---- */
 
-static bool comment_of(uint32_t job, char *out, size_t size)
+static void account(struct gp_slurm_connection *connection, uint32_t job, const char *node)
 {
-	job_info_msg_t *info = NULL;
-
-	if (slurm_load_job(&info, job, SHOW_ALL) || !info)
-		return false;
-	out[0] = 0;
-	for (uint32_t i = 0; i < info->record_count; i++) {
-		if (info->job_array[i].job_id == job && info->job_array[i].admin_comment)
-			snprintf(out, size, "%s", info->job_array[i].admin_comment);
-	}
-	slurm_free_job_info_msg(info);
-	return true;
-}
-
-/* Other nodes of the job write as well: what is not there afterwards is written again. */
-static void add_comment(uint32_t job, const char *text)
-{
-	char before[COMMENT_MAX], after[2 * COMMENT_MAX];
-	job_desc_msg_t change;
-
-	for (int tries = 0; tries < COMMENT_TRIES; tries++) {
-		if (!comment_of(job, before, sizeof(before)) || strstr(before, text))
-			return;
-		snprintf(after, sizeof(after), "%s%s%s", before, *before ? "; " : "", text);
-		if (strlen(after) >= COMMENT_MAX)
-			return;
-		slurm_init_job_desc_msg(&change);
-		change.job_id = job;
-		change.admin_comment = after;
-		if (slurm_update_job(&change))
-			slurm_debug("gpreempt: job %u: cannot change its AdminComment", job);
-		usleep((useconds_t)(getpid() % 50 + 20 * tries) * 1000);
-	}
-}
-
-static void account(struct gp_slurm_connection *connection, uint32_t job)
-{
-	const char *node = getenv("SLURMD_NODENAME");
 	struct gp_slurm_account used;
-	char text[256], host[128] = "";
+	char text[256];
 
 	if (gp_slurm_account(connection, job, WAIT_MS, &used) || !used.jobs)
 		return;
-	if (!node && gethostname(host, sizeof(host) - 1) == 0)
-		node = host;
 	snprintf(text, sizeof(text),
-		 "gpreempt %s: ran=%.3fs held=%.3fs suspensions=%llu longest_hold=%.3fs",
-		 node ? node : "?", (double)used.ran_ns / 1e9, (double)used.held_ns / 1e9,
+		 "gpreempt %s: ran=%.3fs held=%.3fs suspensions=%llu longest_hold=%.3fs", node,
+		 (double)used.ran_ns / 1e9, (double)used.held_ns / 1e9,
 		 (unsigned long long)used.suspends, (double)used.longest_ns / 1e9);
-	add_comment(job, text);
+	gp_slurm_comment_add(job, text);
 }
 
 static void end_job(uint32_t job)
 {
 	struct gp_slurm_connection connection;
+	const char *name = getenv("SLURMD_NODENAME");
+	char node[256] = "?", directory[512];
 
+	if (name)
+		snprintf(node, sizeof(node), "%s", name);
+	else
+		gethostname(node, sizeof(node) - 1);
+	gp_slurm_settings_directory(&settings, node, directory, sizeof(directory));
+	if (*directory)
+		setenv("GPREEMPT_DIR", directory, 1);
 	if (gp_slurm_open(&connection, WAIT_MS))
 		return;
 	(void)gp_slurm_hold(&connection, job, false, WAIT_MS);
 	if (settings.account && connection.fd >= 0)
-		account(&connection, job);
+		account(&connection, job, node);
 	gp_slurm_close(&connection);
 }
 
-/* On each node, as root, when the job is over. In a process of its own: slurmctld may not answer.
+/* On each node, as root, when the job is over. In a process of its own: slurmdbd may not answer.
  */
 GP_SLURM_EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
 {
@@ -234,7 +209,7 @@ GP_SLURM_EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char **argu
 	uint32_t job = 0;
 	pid_t pid;
 
-	(void)count, (void)arguments;
+	read_settings(count, arguments); /* there was no slurm_spank_init() in this process */
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		return 0;
 	pid = fork();

@@ -41,6 +41,8 @@ def free_ports(count):
 
 def missing():
     """Why the cluster cannot be started here; None: it can."""
+    if not os.environ.get("GP_SLURM_TEST"):
+        return "starts a cluster; use make slurm-test"
     if os.geteuid() != 0:
         return "root is needed to be a cluster"
     for program in ("slurmctld", "slurmd", "munged", "sbatch", "setpriv"):
@@ -67,7 +69,7 @@ SlurmctldLogFile={place}/slurmctld.log
 SlurmdLogFile={place}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 PluginDir={plugins}:{slurm}
-SchedulerTimeSlice=5
+SchedulerTimeSlice=10
 ReturnToService=2
 MpiDefault=none
 PlugStackConfig={place}/plugstack.conf
@@ -126,7 +128,7 @@ class Cluster:
                                                    recipe=lines, accounting=accounting))
         self.write("gres.conf", re.sub("File=.*", "File=/dev/null", recipe("gres.conf")))
         self.write("plugstack.conf", recipe("plugstack.conf").replace(
-            "gpreempt_spank.so", f"{PLUGINS}/gpreempt_spank.so agent={BUILD}/lib/libgpreempt_agent.so"))
+            "gpreempt_spank.so", f"{PLUGINS}/gpreempt_spank.so agent={BUILD}/lib/libgpreempt_agent.so directory={self.place}/%n"))
 
     def write(self, name, text):
         with open(os.path.join(self.place, name), "w") as file:
@@ -265,7 +267,8 @@ class Cluster:
         path = os.path.join(self.place, "job.sh")
         with open(path, "w") as file:
             file.write(script or f"#!/bin/bash\nexport XDG_RUNTIME_DIR={self.home}\n"
-                       f"srun bash -c 'exec {GPREEMPT} vgpu --name $SLURMD_NODENAME -- {TRAINER} --seconds 600'\n")
+                       f"train='exec {GPREEMPT} vgpu --name $SLURMD_NODENAME -- {TRAINER} --seconds 600'\n"
+                       "if [[ $SLURM_NNODES == 1 ]]; then eval \"$train\"; else srun bash -c \"$train\"; fi\n")
         os.chmod(path, 0o755)
         done = self.as_user("sbatch", "--parsable", "-o", f"{self.home}/job-%j.out", "-D", "/", *options, path)
         assert done.returncode == 0, done.stderr

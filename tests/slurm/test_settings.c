@@ -36,12 +36,13 @@ static void a_partition_comes_before_all(void **state)
 static void wrong_arguments_change_nothing(void **state)
 {
 	static const char *const wrong[] = {
-		"",          "class",      "class=",     "class=fast",  "class.=normal",
-		"classes=x", "weight=0",   "weight=101", "weight=1x",   "weight=1.5",
-		"agent=x",   "agent=/a b", "agent=/a:b", "account=may", "group=x",
-		"weight.",   "class.low=",
+		"",          "class",      "class=",      "class=fast",  "class.=normal",
+		"classes=x", "weight=0",   "weight=101",  "weight=1x",   "weight=1.5",
+		"agent=x",   "agent=/a b", "agent=/a:b",  "account=may", "group=x",
+		"weight.",   "class.low=", "directory=x",
 	};
 	struct gp_slurm_settings settings = {0};
+	char directory[64];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -52,6 +53,9 @@ static void wrong_arguments_change_nothing(void **state)
 	assert_string_equal(settings.agent, "");
 	assert_true(reads(&settings, "agent=/usr/lib/a.so"));
 	assert_string_equal(settings.agent, "/usr/lib/a.so");
+	assert_true(reads(&settings, "directory=/run/%n/x"));
+	gp_slurm_settings_directory(&settings, "n7", directory, sizeof(directory));
+	assert_string_equal(directory, "/run/n7/x");
 	assert_true(reads(&settings, "account=yes") && settings.account);
 	assert_true(reads(&settings, "account=no") && !settings.account);
 }
