@@ -16,25 +16,22 @@ WHY_NOT = of.missing()
 cluster = None
 
 
-def setUpModule():
-    global cluster
-    if WHY_NOT:
-        raise unittest.SkipTest(WHY_NOT)
-    cluster = of.Cluster()
-    try:
-        cluster.start()
-    except BaseException:
-        print(cluster.describe(), file=sys.stderr)
-        cluster.stop()
-        raise
-
-
-def tearDownModule():
-    if cluster:
-        cluster.stop()
-
-
+@unittest.skipIf(WHY_NOT, WHY_NOT)
 class Slurm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        global cluster
+        cluster = of.Cluster()
+        try:
+            cluster.start()
+        except BaseException:
+            cluster.stop()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cluster.stop()
+
     def tearDown(self):
         cluster.run("scancel", "--user", of.USER)
         cluster.until(lambda: not cluster.run("squeue", "-h").stdout.strip(), "jobs stay")
