@@ -47,6 +47,13 @@ class TapResult(unittest.TestResult):
         super().addError(test, err)
         self.failed(test, err)
 
+    def addSubTest(self, test, subtest, err):
+        """A part of a test that fails: the test itself reports nothing then."""
+        super().addSubTest(test, subtest, err)
+        if err:
+            print(f"# not ok: {subtest}")
+            print("".join(traceback.format_exception(*err)), file=sys.stderr)
+
 
 def main():
     path = os.path.abspath(sys.argv[1])

@@ -309,6 +309,7 @@ void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemo
 		.devices = daemon->device_count,
 		.configured = daemon->config_path != NULL,
 		.urgency = daemon->urgency,
+		.latency_target_us = (u32)(daemon->config.latency_target_ns / 1000),
 	};
 	if (daemon->config_path)
 		snprintf(out->config, sizeof(out->config), "%s", daemon->config_path);

@@ -58,9 +58,9 @@ struct gp_proto_msg_daemon_status {
 	u64 first_decision, next_decision; /* ids that can be asked for: first <= id < next */
 	u32 pid, mode;                     /* mode: 0 observe, 1 act */
 	u32 jobs, processes, queues, held, devices;
-	u32 configured; /* 1: `config` was read; 0: built-in values */
-	u32 urgency;    /* CPU scheduling class: 0 normal, 1 nice, 2 realtime */
-	u32 reserved;
+	u32 configured;        /* 1: `config` was read; 0: built-in values */
+	u32 urgency;           /* CPU scheduling class: 0 normal, 1 nice, 2 realtime */
+	u32 latency_target_us; /* of the class online; 0: none */
 	char config[256];
 	char problem[GP_PROTO_TEXT]; /* why it cannot act although it should; "" nothing */
 };

@@ -36,7 +36,7 @@ static const struct field decision_fields[] = {
 static const struct field state_fields[] = {
 	S(started_ns, U64), S(now_ns, U64), S(first_decision, U64), S(next_decision, U64),
 	S(pid, U32), S(mode, U32), S(jobs, U32), S(processes, U32), S(queues, U32), S(held, U32),
-	S(devices, U32), S(configured, U32), S(urgency, U32), S(config, TEXT), S(problem, TEXT),
+	S(devices, U32), S(configured, U32), S(urgency, U32), S(latency_target_us, U32), S(config, TEXT), S(problem, TEXT),
 	{0},
 };
 

@@ -48,7 +48,7 @@ struct rig {
 	char directory[64];
 	struct gp_daemon *daemon;
 	struct test_diag said;
-	struct agent *agent[8];
+	struct agent *agent[32];
 	size_t agents;
 };
 

@@ -19,10 +19,12 @@ enum {
 	GP_CLI_OPTIONAL = 1 << 1, /* left out of text when no row has a value */
 	GP_CLI_WIDE = 1 << 2,     /* full screen: only if there is room */
 };
+/* Full screen: columns with the highest rank (1 to 15) go first when there is no room; 0 stays. */
+#define GP_CLI_RANK(rank)   ((rank) << 4)
 #define GP_CLI_AT(place)    ((place) << 8)
 #define GP_CLI_WIDTH(cells) ((cells) << 16) /* full screen */
 
-enum { GP_CLI_CELLS = 48, GP_CLI_ROW_TEXT = 1024 };
+enum { GP_CLI_CELLS = 64, GP_CLI_ROW_TEXT = 1024 };
 
 struct gp_cli_cell {
 	const char *key, *title; /* untranslated */

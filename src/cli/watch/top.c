@@ -9,17 +9,41 @@
 #include "cli/daemon/diary.h"
 #include "cli/watch/top_replay.h"
 #include "cli/watch/top_screen.h"
+#include "cli/watch/watch.h"
 
 enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 'f' };
-enum { OPTION_DRIVER = 256, OPTION_ROOT, OPTION_REPLAY, OPTION_AT };
+enum { OPTION_BATCH = 'b', OPTION_INTERVAL = 'd' };
+enum { OPTION_DRIVER = 256, OPTION_ROOT, OPTION_REPLAY, OPTION_AT, OPTION_COLOUR };
 
 struct settings {
 	const struct gp_command *command;
-	bool once, json, driver;
+	bool once, json, driver, batch;
+	u64 interval_ns;
+	enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
 	enum gp_cli_top_sort sort;
 	const char *filter, *replay, *at;
 	struct gp_root root;
 };
+
+static int set_colour(struct settings *settings, const char *value)
+{
+	if (strcmp(value, "auto") == 0)
+		settings->colour = COLOUR_AUTO;
+	else if (strcmp(value, "always") == 0)
+		settings->colour = COLOUR_ALWAYS;
+	else if (strcmp(value, "never") == 0)
+		settings->colour = COLOUR_NEVER;
+	else
+		return gp_usage_error(settings->command,
+				      "invalid colour '%s' (auto, always or never)", value);
+	return 0;
+}
+
+static bool has_colour(const struct settings *settings)
+{
+	return settings->colour == COLOUR_ALWAYS ||
+	       (settings->colour == COLOUR_AUTO && gp_term_colour(stdout));
+}
 
 static int set(void *ctx, int id, const char *value)
 {
@@ -35,6 +59,14 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_FILTER:
 		settings->filter = value;
 		break;
+	case OPTION_BATCH:
+		settings->batch = true;
+		break;
+	case OPTION_INTERVAL:
+		return gp_option_duration(settings->command, "interval", value, 100 * GP_NS_PER_MS,
+					  3600 * GP_NS_PER_S, &settings->interval_ns);
+	case OPTION_COLOUR:
+		return set_colour(settings, value);
 	case OPTION_DRIVER:
 		settings->driver = true;
 		break;
@@ -56,13 +88,14 @@ static int set(void *ctx, int id, const char *value)
 		}
 		return gp_usage_error(
 			settings->command,
-			"invalid order '%s' (priority, ran, held, preemptions or pid)", value);
+			"invalid order '%s' (priority, ran, held, preemptions, pid, p99 or gpu)",
+			value);
 	}
 	return 0;
 }
 
 static int once(const struct settings *settings, struct gp_cli_daemon_client *client,
-		struct gp_diag *diag)
+		struct gp_diag *diag, FILE *out)
 {
 	struct gp_cli_top_data top = {0};
 	char policy[16] = "";
@@ -75,11 +108,40 @@ static int once(const struct settings *settings, struct gp_cli_daemon_client *cl
 		if (client)
 			gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
 		doc = gp_cli_top_doc(&top, policy);
-		error = gp_show_print(doc, stdout, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		error = gp_show_print(doc, out,
+				      settings->json
+					      ? settings->batch ? GP_SHOW_JSON_LINE : GP_SHOW_JSON
+				      : has_colour(settings) ? GP_SHOW_COLOUR
+							     : GP_SHOW_TEXT);
 		gp_doc_free(doc);
 	}
 	gp_cli_top_free(&top);
 	return error;
+}
+
+struct batch {
+	const struct settings *settings;
+	struct gp_cli_daemon_client *client;
+	struct gp_diag *diag;
+};
+
+static int batch_sample(void *ctx, FILE *out)
+{
+	const struct batch *batch = ctx;
+	int error = once(batch->settings, batch->client, batch->diag, out);
+
+	if (!error && !batch->settings->json)
+		fputc('\n', out);
+	return error;
+}
+
+/* Again and again, until it is ended or its reader has gone. */
+static int run_batch(const struct settings *settings, struct gp_cli_daemon_client *client,
+		     struct gp_diag *diag)
+{
+	struct gp_cli_watch watch = {.diag = diag, .interval_ns = settings->interval_ns};
+
+	return gp_cli_watch_run(&watch, batch_sample, &(struct batch){settings, client, diag});
 }
 
 /*
@@ -116,16 +178,22 @@ static int show(struct settings *settings, struct gp_diag *diag)
 		return error;
 	from = settings->driver ? NULL : &client;
 	error = -ENOTTY;
-	if (!settings->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+	if (!settings->once && !settings->batch && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 #ifdef GP_HAVE_NCURSES
-		error = gp_cli_top_screen(from, &settings->root, settings->sort, settings->filter);
+		error = gp_cli_top_screen(from, &settings->root,
+					  &(struct gp_cli_top_options){settings->sort,
+								       settings->filter,
+								       settings->interval_ns,
+								       has_colour(settings)});
 #else
 		gp_diag(diag, GP_NOTE,
 			"built without ncurses: one table instead of the full screen");
 #endif
+	if (settings->batch)
+		error = run_batch(settings, from, diag);
 	/* Into a file, or on a terminal of unknown type. */
-	if (error == -ENOTTY)
-		error = once(settings, from, diag);
+	else if (error == -ENOTTY)
+		error = once(settings, from, diag, stdout);
 	/* The driver's scheduler cannot be read, and there is no daemon. */
 	if (error && settings->driver && !asked)
 		gp_cli_daemon_open(&client, diag);
@@ -146,7 +214,9 @@ static int replay(const struct settings *settings, struct gp_diag *diag)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct settings settings = {.command = command, .root = {.dir = ""}};
+	struct settings settings = {.command = command,
+				    .root = {.dir = ""},
+				    .interval_ns = GP_NS_PER_S};
 	struct gp_command_diag sink;
 	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
@@ -171,7 +241,15 @@ static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/reference/json.md)")},
 	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
-	 N_("sort by priority (default), ran, held, preemptions or pid")},
+	 N_("sort by priority (default), ran, held, preemptions, pid,\n"
+	    "p99 or gpu (groups the jobs by GPU)")},
+	{OPTION_INTERVAL, "interval", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("time between two readings (default 1s)")},
+	{OPTION_BATCH, "batch", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print as --once does, again every interval")},
+	{OPTION_COLOUR, "color", GP_REQUIRED_ARGUMENT, "WHEN", GP_COMPLETE_NONE,
+	 N_("auto (default: on a terminal, unless NO_COLOR is set),\n"
+	    "always or never")},
 	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,
 	 N_("show only jobs with TEXT in their name, group or pid")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -193,12 +271,13 @@ const struct gp_command gp_cli_top = {
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show GPUs and jobs as gpreemptd schedules them"),
 	.description = N_(
-		"Lists each GPU with its policy and jobs, and each job with class, priority, "
-		"state,\n"
-		"busy queues, the time its work waited, ran and was held, and how often it was "
-		"held.\n"
-		"On a terminal it runs full-screen, with keys (j/k select, o sort, / filter,\n"
-		"n renice, s suspend, c resume, q quit); --once prints the tables and exits.\n"
+		"Lists each GPU with its address, name, policy and jobs, and each job with its "
+		"GPU,\n"
+		"class, priority, state, latency (p50 and p99 of requests where the program\n"
+		"announces them, otherwise of bursts of work), and the time its work waited, ran\n"
+		"and was held. On a terminal it runs full-screen and shows the share of the GPU\n"
+		"and of the time held in the last interval, and the recent past as charts; '?'\n"
+		"lists the keys. --once prints the tables and exits, as does a pipe or TERM=dumb.\n"
 		"\n"
 		"If gpreemptd is not running and the driver has a built-in scheduler ('gpreempt\n"
 		"doctor' lists it as kfd-patched), top shows that scheduler, with the logical\n"

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-enum { INTERVAL_MS = 1000, ESCAPE = 27, PIN_NONE = 0, PIN_HOLD = 2 };
+enum { ESCAPE = 27, PIN_NONE = 0, PIN_HOLD = 2 };
 
 static void keep_said(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {
@@ -38,25 +38,6 @@ const struct gp_proto_msg_job *gp_cli_top_find(const struct gp_cli_top_screen *s
 }
 
 /* ---- readings ---- */
-
-/* The part of the time since the last reading in which the GPU was busy. */
-static void note_gpu(struct gp_cli_top_gpu *gpu, const struct gp_proto_msg_device *device,
-		     u64 elapsed)
-{
-	u8 percent = GP_TOP_UNKNOWN;
-
-	if (gpu->gpu_id != device->gpu_id) {
-		gpu->gpu_id = device->gpu_id;
-		memset(gpu->history, GP_TOP_UNKNOWN, sizeof(gpu->history));
-	} else if (elapsed) {
-		u64 busy = device->busy_ns - GP_MIN(gpu->busy_ns, device->busy_ns);
-
-		percent = (u8)(GP_MIN(busy, elapsed) * 100 / elapsed);
-	}
-	gpu->busy_ns = device->busy_ns;
-	memmove(gpu->history, gpu->history + 1, GP_TOP_HISTORY - 1);
-	gpu->history[GP_TOP_HISTORY - 1] = percent;
-}
 
 /* 0: there is a new reading. */
 static int read_top(struct gp_cli_top_screen *screen)
@@ -105,17 +86,15 @@ static void take(struct gp_cli_top_screen *screen, bool tick)
 		gp_cli_top_free(top);
 		return;
 	}
-	if (tick) {
-		u64 elapsed = screen->read_ns ? top->status.now_ns - screen->read_ns : 0;
-
-		for (size_t i = 0; i < top->device_count; i++)
-			note_gpu(&screen->gpus[i], &top->devices[i], elapsed);
-		screen->read_ns = top->status.now_ns;
-	}
+	top->rates = &screen->rates;
+	if (tick && gp_cli_top_rates_note(&screen->rates, top))
+		snprintf(screen->said, sizeof(screen->said), "%s", _("out of memory"));
 	watch_held(screen);
 	gp_cli_top_arrange(top, screen->sort, screen->filter);
 	if (!gp_cli_top_find(screen, screen->selected))
 		screen->selected = top->job_count ? top->jobs[0].id : 0;
+	if (screen->mode == GP_TOP_DETAIL)
+		gp_cli_top_read_detail(screen);
 }
 
 /* ---- what keys do ---- */
@@ -147,19 +126,23 @@ static void do_action(struct gp_cli_top_screen *screen)
 	take(screen, false);
 }
 
-static void move_selection(struct gp_cli_top_screen *screen, int by)
+void gp_cli_top_move(struct gp_cli_top_screen *screen, long by)
 {
 	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->selected);
-	size_t count = screen->top.job_count;
+	long last = (long)screen->top.job_count - 1;
 
-	if (!job)
-		return;
-	size_t at = (size_t)(job - screen->top.jobs);
-	if (by < 0 && at)
-		at--;
-	else if (by > 0 && at + 1 < count)
-		at++;
-	screen->selected = screen->top.jobs[at].id;
+	if (job)
+		screen->selected =
+			screen->top.jobs[GP_MIN(GP_MAX(job - screen->top.jobs + by, 0l), last)].id;
+}
+
+void gp_cli_top_click(struct gp_cli_top_screen *screen, int y)
+{
+	size_t at = screen->first_job + (size_t)GP_MAX(y - screen->jobs_y, 0);
+
+	if (screen->mode == GP_TOP_LIST && y >= screen->jobs_y && screen->sort != GP_TOP_GPU &&
+	    !screen->tree && y < screen->jobs_y + screen->jobs_shown && at < screen->top.job_count)
+		screen->selected = screen->top.jobs[at].id;
 }
 
 static void begin(struct gp_cli_top_screen *screen, enum gp_cli_top_mode mode,
@@ -178,24 +161,94 @@ static void begin(struct gp_cli_top_screen *screen, enum gp_cli_top_mode mode,
 	screen->input[0] = 0;
 }
 
+/* Keys that select and scroll. */
+static bool move_key(struct gp_cli_top_screen *screen, int key)
+{
+	long page = GP_MAX(screen->jobs_shown - 1, 1);
+	long all = (long)screen->top.job_count;
+
+	switch (key) {
+	case 'j':
+	case KEY_DOWN:
+		gp_cli_top_move(screen, 1);
+		return true;
+	case 'k':
+	case KEY_UP:
+		gp_cli_top_move(screen, -1);
+		return true;
+	case KEY_NPAGE:
+		gp_cli_top_move(screen, page);
+		return true;
+	case KEY_PPAGE:
+		gp_cli_top_move(screen, -page);
+		return true;
+	case KEY_HOME:
+		gp_cli_top_move(screen, -all);
+		return true;
+	case KEY_END:
+		gp_cli_top_move(screen, all);
+		return true;
+	case ']':
+		screen->first_gpu++;
+		return true;
+	case '[':
+		screen->first_gpu -= screen->first_gpu != 0;
+		return true;
+	}
+	return false;
+}
+
+/* Keys that change what is shown. */
+static bool view_key(struct gp_cli_top_screen *screen, int key)
+{
+	switch (key) {
+	case 'o':
+		screen->sort = (screen->sort + 1) % GP_TOP_SORTS;
+		break;
+	case 'g':
+		screen->sort = screen->sort == GP_TOP_GPU ? GP_TOP_PRIORITY : GP_TOP_GPU;
+		break;
+	case 't':
+		screen->tree = !screen->tree;
+		break;
+	case 'v':
+		screen->rates.totals = !screen->rates.totals;
+		break;
+	case ' ':
+		screen->paused = !screen->paused;
+		break;
+	case ESCAPE:
+		screen->filter[0] = 0;
+		break;
+	default:
+		return false;
+	}
+	take(screen, false);
+	return true;
+}
+
 static void list_key(struct gp_cli_top_screen *screen, int key)
 {
 	screen->said[0] = 0;
+	if (move_key(screen, key) || view_key(screen, key))
+		return;
 	switch (key) {
 	case 'q':
 		screen->quit = true;
 		break;
-	case 'j':
-	case KEY_DOWN:
-		move_selection(screen, 1);
+	case '?':
+	case KEY_F(1):
+		screen->mode = GP_TOP_HELP;
 		break;
-	case 'k':
-	case KEY_UP:
-		move_selection(screen, -1);
+	case '\n':
+	case '\r':
+	case KEY_ENTER:
+		screen->mode = GP_TOP_DETAIL;
+		gp_cli_top_read_detail(screen);
 		break;
-	case 'o':
-		screen->sort = (screen->sort + 1) % GP_TOP_SORTS;
-		take(screen, false);
+	case 'd':
+		screen->mode = GP_TOP_INTERVAL;
+		screen->input[0] = 0;
 		break;
 	case '/':
 		screen->mode = GP_TOP_FILTER;
@@ -213,6 +266,28 @@ static void list_key(struct gp_cli_top_screen *screen, int key)
 	}
 }
 
+static void detail_key(struct gp_cli_top_screen *screen, int key)
+{
+	if (key == 'q')
+		screen->quit = true;
+	else if (move_key(screen, key))
+		gp_cli_top_read_detail(screen);
+	else if (key == ESCAPE || key == '\n' || key == '\r' || key == KEY_ENTER)
+		screen->mode = GP_TOP_LIST;
+}
+
+static void set_interval(struct gp_cli_top_screen *screen)
+{
+	char error[GP_UNITS_ERROR];
+	u64 ns;
+
+	if (gp_duration_parse(screen->input, 100 * GP_NS_PER_MS, 3600 * GP_NS_PER_S, &ns, error))
+		snprintf(screen->said, sizeof(screen->said), "%s", error);
+	else
+		screen->interval_ns = ns;
+	screen->mode = GP_TOP_LIST;
+}
+
 static void end_input(struct gp_cli_top_screen *screen)
 {
 	u64 priority;
@@ -221,6 +296,8 @@ static void end_input(struct gp_cli_top_screen *screen)
 		memcpy(screen->filter, screen->input, sizeof(screen->filter));
 		screen->mode = GP_TOP_LIST;
 		take(screen, false);
+	} else if (screen->mode == GP_TOP_INTERVAL) {
+		set_interval(screen);
 	} else if (gp_argument_u64(screen->input, &priority) && priority <= 65535) {
 		screen->priority = (u32)priority;
 		screen->mode = GP_TOP_CONFIRM;
@@ -250,18 +327,24 @@ static void input_key(struct gp_cli_top_screen *screen, int key)
 	}
 }
 
-static void handle(struct gp_cli_top_screen *screen, int key)
+void gp_cli_top_key(struct gp_cli_top_screen *screen, int key)
 {
-	/* A change of the terminal's size: drawing again is all it needs. */
-	if (key == KEY_RESIZE)
-		return;
-	if (screen->mode == GP_TOP_LIST) {
+	switch (screen->mode) {
+	case GP_TOP_LIST:
 		list_key(screen, key);
-	} else if (screen->mode == GP_TOP_CONFIRM) {
+		break;
+	case GP_TOP_HELP:
+		screen->mode = GP_TOP_LIST;
+		break;
+	case GP_TOP_DETAIL:
+		detail_key(screen, key);
+		break;
+	case GP_TOP_CONFIRM:
 		screen->mode = GP_TOP_LIST;
 		if (key == 'y')
 			do_action(screen);
-	} else {
+		break;
+	default:
 		input_key(screen, key);
 	}
 }
@@ -278,61 +361,44 @@ static void loop(struct gp_cli_top_screen *screen, int signals)
 		u64 now = gp_monotonic_ns();
 
 		if (now >= next) {
-			take(screen, true);
-			next = now + INTERVAL_MS * GP_NS_PER_MS;
+			if (!screen->paused)
+				take(screen, true);
+			next = now + screen->interval_ns;
 		}
-		gp_cli_top_draw(screen);
+		next = GP_MIN(next, now + screen->interval_ns); /* it was made shorter */
+		gp_cli_top_refresh(screen);
 		/* Signals that ncurses handles (size, stop, continue) also end the wait. */
 		poll(fds, GP_ARRAY_SIZE(fds), (int)((next - now) / GP_NS_PER_MS) + 1);
-		for (int key; !screen->quit && (key = getch()) != ERR;)
-			handle(screen, key);
+		gp_cli_top_read_keys(screen);
 		/* A terminal that is gone, or a signal to end. */
 		if (fds[1].revents || fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			screen->quit = true;
 	}
 }
 
-/* ncurses handles stop, continue and size: it restores the terminal before stopping and redraws
- * after. */
-static int on_terminal(struct gp_cli_top_screen *screen, int signals)
-{
-	SCREEN *terminal = newterm(NULL, stdout, stdin);
-
-	if (!terminal)
-		return -ENOTTY;
-	cbreak();
-	noecho();
-	keypad(stdscr, TRUE);
-	nodelay(stdscr, TRUE);
-	curs_set(0);
-	set_escdelay(50);
-	loop(screen, signals);
-	endwin();
-	delscreen(terminal);
-	return 0;
-}
-
 int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root *root,
-		      enum gp_cli_top_sort sort, const char *filter)
+		      const struct gp_cli_top_options *options)
 {
 	struct gp_cli_top_screen screen = {.client = client,
 					   .root = root,
-					   .sort = sort,
+					   .sort = options->sort,
+					   .interval_ns = options->interval_ns,
+					   .colour = options->colour,
 					   .connected = true};
 	struct signalfd_siginfo info;
 	sigset_t set, old;
 	int signals, error;
 
 	screen.diag.emit = keep_said;
-	if (filter)
-		snprintf(screen.filter, sizeof(screen.filter), "%s", filter);
+	if (options->filter)
+		snprintf(screen.filter, sizeof(screen.filter), "%s", options->filter);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	error = signals < 0 ? -errno : on_terminal(&screen, signals);
+	error = signals < 0 ? -errno : gp_cli_top_terminal(&screen, signals, loop);
 	/* Taken, or it would be delivered once more when it is unblocked. */
 	while (signals >= 0 && read(signals, &info, sizeof(info)) > 0)
 		;
@@ -340,5 +406,7 @@ int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root 
 		close(signals);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	gp_cli_top_free(&screen.top);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
 	return error;
 }

@@ -13,7 +13,8 @@ void gp_cli_top_free(struct gp_cli_top_data *top)
 	free(top->jobs);
 	free(top->holds.items);
 	gp_inspect_driver_sched_free(&top->driver);
-	*top = (struct gp_cli_top_data){0};
+	gp_inspect_ps_free(&top->machine);
+	*top = (struct gp_cli_top_data){.rates = top->rates};
 }
 
 /* The holder knows the suspensions of others; if it does not answer soon, they stay unknown. */
@@ -28,6 +29,21 @@ static void read_holds(struct gp_cli_top_data *top)
 		(void)!gp_cli_holder_holds(holder, &top->holds, HOLDER_MS);
 	gp_cli_holder_close(holder);
 	free(holder);
+}
+
+/* What the drivers list, for names, addresses, memory and sensors; without it these are missing. */
+static void read_machine(struct gp_cli_top_data *top)
+{
+	struct gp_root root = {.dir = ""};
+
+	if (gp_inspect_ps_read(&root, NULL, &top->machine))
+		return;
+	for (size_t i = 0; i < top->device_count; i++) {
+		const struct gp_gpu *gpu = gp_cli_top_gpu(top, top->devices[i].gpu_id);
+
+		if (gpu)
+			gp_inspect_sensors_read(&root, gpu, &top->sensors[i]);
+	}
 }
 
 int gp_cli_top_read(struct gp_cli_top_data *top, struct gp_cli_daemon_client *client,
@@ -56,6 +72,7 @@ int gp_cli_top_read(struct gp_cli_top_data *top, struct gp_cli_daemon_client *cl
 		return count;
 	top->job_count = (size_t)count;
 	read_holds(top);
+	read_machine(top);
 	return 0;
 }
 
@@ -72,18 +89,35 @@ static u64 sort_key(const struct gp_proto_msg_job *job, enum gp_cli_top_sort sor
 		return job->held_ns;
 	case GP_TOP_PREEMPTIONS:
 		return job->suspends;
+	case GP_TOP_P99:
+		return job->latency_count ? job->latency_p99_ns : 0;
 	default:
 		return 0;
 	}
 }
 
-/* The largest first; jobs that are alike by pid. */
-static int by_key(const void *a, const void *b, void *sort)
+struct order {
+	const struct gp_cli_top_data *top;
+	enum gp_cli_top_sort sort;
+	bool by_gpu;
+};
+
+static int place_of(const struct order *order, const struct gp_proto_msg_job *job)
+{
+	int index = gp_cli_top_gpu_index(order->top, job->gpu_id);
+
+	return index < 0 ? GP_DAEMON_DEVICES : index;
+}
+
+/* The largest first; jobs that are alike by pid. GPUs in their order, jobs without one last. */
+static int by_key(const void *a, const void *b, void *data)
 {
 	const struct gp_proto_msg_job *left = a, *right = b;
-	u64 x = sort_key(left, *(enum gp_cli_top_sort *)sort);
-	u64 y = sort_key(right, *(enum gp_cli_top_sort *)sort);
+	const struct order *order = data;
+	u64 x = sort_key(left, order->sort), y = sort_key(right, order->sort);
 
+	if (order->by_gpu && place_of(order, left) != place_of(order, right))
+		return place_of(order, left) - place_of(order, right);
 	if (x != y)
 		return x < y ? 1 : -1;
 	return left->pid < right->pid ? -1 : left->pid > right->pid;
@@ -108,12 +142,14 @@ void gp_cli_top_arrange(struct gp_cli_top_data *top, enum gp_cli_top_sort sort, 
 	}
 	top->job_count = kept;
 	if (kept)
-		qsort_r(top->jobs, kept, sizeof(*top->jobs), by_key, &sort);
+		qsort_r(top->jobs, kept, sizeof(*top->jobs), by_key,
+			&(struct order){top, sort, sort == GP_TOP_GPU});
 }
 
 const char *gp_cli_top_sort_name(enum gp_cli_top_sort sort)
 {
-	static const char *const names[] = {"priority", "ran", "held", "preemptions", "pid"};
+	static const char *const names[] = {"priority", "ran", "held", "preemptions",
+					    "pid",      "p99", "gpu"};
 
 	return sort < GP_TOP_SORTS ? names[sort] : NULL;
 }
