@@ -20,10 +20,16 @@ enum gp_completion {
 	GP_COMPLETE_DIRECTORY,
 	GP_COMPLETE_PID,
 	GP_COMPLETE_COMMAND,
-	GP_COMPLETE_SHELL, /* bash, zsh, fish */
-	GP_COMPLETE_TOPIC, /* a command of gpreempt */
-	GP_COMPLETE_GPU,   /* a virtual GPU: a name or a file */
-	GP_COMPLETE_VGPU,  /* start, stop, status; after "--" a program and its arguments */
+	GP_COMPLETE_SHELL,    /* bash, zsh, fish */
+	GP_COMPLETE_TOPIC,    /* a command of gpreempt */
+	GP_COMPLETE_GPU,      /* a virtual GPU: a name or a file */
+	GP_COMPLETE_SCENARIO, /* of the simulator: a name or a file */
+	GP_COMPLETE_CLASS,
+	GP_COMPLETE_POLICY,
+	GP_COMPLETE_ORDER,  /* of top */
+	GP_COMPLETE_WHEN,   /* auto, always, never */
+	GP_COMPLETE_CONFIG, /* check and reload */
+	GP_COMPLETE_VGPU,   /* start, stop, status; after "--" a program and its arguments */
 };
 
 enum gp_option_takes { GP_NO_ARGUMENT, GP_REQUIRED_ARGUMENT, GP_OPTIONAL_ARGUMENT };

@@ -21,6 +21,9 @@ extern const struct gp_command gp_cli_analyze, gp_cli_compare, gp_cli_completion
 	gp_cli_resume, gp_cli_run, gp_cli_runlist, gp_cli_stats, gp_cli_status, gp_cli_suspend,
 	gp_cli_top, gp_cli_trace, gp_cli_why;
 
+/* The title of the group that begins with this command, translated; NULL: it begins none. */
+const char *gp_cli_command_group(const struct gp_command *command);
+
 struct gp_doc;
 /* Prints the answer of a command and frees it; 0, or -errno after saying why. */
 int gp_cli_answer(struct gp_doc *doc, bool json, struct gp_diag *diag);

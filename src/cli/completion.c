@@ -11,6 +11,30 @@
 #define GPUS  "mi308x mi300x mi210" /* those in data/gpus */
 #define VERBS "start stop status"
 
+/* The words that a value may be; NULL: no such list. */
+static const char *words_of(enum gp_completion completion)
+{
+	static const char *const words[] = {
+		[GP_COMPLETE_SHELL] = "bash zsh fish",
+		[GP_COMPLETE_SCENARIO] = "serve fair deadline multi-process",
+		[GP_COMPLETE_CLASS] = "online offline normal",
+		[GP_COMPLETE_POLICY] = "off priority fair deadline quantum",
+		[GP_COMPLETE_ORDER] = "priority ran held preemptions pid p99 gpu",
+		[GP_COMPLETE_WHEN] = "auto always never",
+		[GP_COMPLETE_CONFIG] = "check reload",
+		[GP_COMPLETE_VGPU] = NULL,
+	};
+
+	return words[completion];
+}
+
+/* And files, as well as words. */
+static bool has_files(enum gp_completion completion)
+{
+	return completion == GP_COMPLETE_FILE || completion == GP_COMPLETE_GPU ||
+	       completion == GP_COMPLETE_SCENARIO || completion == GP_COMPLETE_CONFIG;
+}
+
 /* One line of bash that offers what fits; names with blanks stay whole. */
 static void bash_offer(const char *indent, enum gp_completion completion)
 {
@@ -20,16 +44,19 @@ static void bash_offer(const char *indent, enum gp_completion completion)
 		[GP_COMPLETE_DIRECTORY] = "-d",
 		[GP_COMPLETE_PID] = "-W \"$(_gpreempt_pids)\"",
 		[GP_COMPLETE_COMMAND] = "-c",
-		[GP_COMPLETE_SHELL] = "-W 'bash zsh fish'",
 		[GP_COMPLETE_TOPIC] = "-W \"$_gpreempt_commands\"",
 		[GP_COMPLETE_GPU] = "-f -W '" GPUS "'",
 		[GP_COMPLETE_VGPU] = "-W '" VERBS "'",
 	};
 
-	if (completion == GP_COMPLETE_FILE || completion == GP_COMPLETE_DIRECTORY ||
-	    completion == GP_COMPLETE_GPU)
+	const char *values = words_of(completion);
+
+	if (has_files(completion) || completion == GP_COMPLETE_DIRECTORY)
 		printf("%scompopt -o filenames 2>/dev/null\n", indent);
-	if (words[completion])
+	if (values)
+		printf("%smapfile -t COMPREPLY < <(compgen%s -W '%s' -- \"$cur\")\n", indent,
+		       has_files(completion) ? " -f" : "", values);
+	else if (words[completion])
 		printf("%smapfile -t COMPREPLY < <(compgen %s -- \"$cur\")\n", indent,
 		       words[completion]);
 	else
@@ -143,22 +170,31 @@ static const char *zsh_action(enum gp_completion completion)
 		return "_gpreempt_pids";
 	case GP_COMPLETE_COMMAND:
 		return "_command_names";
-	case GP_COMPLETE_SHELL:
-		return "(bash zsh fish)";
 	case GP_COMPLETE_TOPIC:
 		return "_gpreempt_topics";
 	case GP_COMPLETE_GPU:
 		return "_gpreempt_gpus";
 	case GP_COMPLETE_VGPU:
 		return "_gpreempt_verbs";
-	case GP_COMPLETE_NONE:
-		break;
+	default:
+		return " ";
 	}
-	return " ";
+}
+
+static void zsh_value(const char *name, enum gp_completion completion)
+{
+	const char *words = words_of(completion);
+
+	if (words)
+		printf(":%s:(%s)", name, words);
+	else
+		printf(":%s:%s", name, zsh_action(completion));
 }
 
 static void zsh_command(const struct gp_command *command)
 {
+	const char *words = words_of(command->completion);
+
 	printf("_gpreempt_%s() {\n\t_arguments -s%s \\\n", command->name,
 	       command->completion == GP_COMPLETE_VGPU ? " -S" : "");
 	for (const struct gp_option *o = command->options; o->name; o++) {
@@ -172,7 +208,7 @@ static void zsh_command(const struct gp_command *command)
 		print_quoted(o->help, "'\\''", "[]:");
 		putchar(']');
 		if (o->takes == GP_REQUIRED_ARGUMENT)
-			printf(":%s:%s", o->value, zsh_action(o->completion));
+			zsh_value(o->value, o->completion);
 		puts("' \\");
 	}
 	puts("\t\t'--help[show this help and exit]' \\\n"
@@ -181,6 +217,12 @@ static void zsh_command(const struct gp_command *command)
 		puts("\t\t'1:pid:_gpreempt_pids' '*:log:_files'");
 	else if (command->completion == GP_COMPLETE_VGPU)
 		puts("\t\t'1:command:_gpreempt_verbs' '*::argument:_gpreempt_program'");
+	else if (words && has_files(command->completion))
+		printf("\t\t'*:argument:_alternative \"words\\:word\\:(%s)\" "
+		       "\"files\\:file\\:_files\"'\n",
+		       words);
+	else if (words)
+		printf("\t\t'*:argument:(%s)'\n", words);
 	else
 		printf("\t\t'*:argument:%s'\n", zsh_action(command->completion));
 	puts("}\n");
@@ -227,7 +269,9 @@ static void fish_option(const char *condition, const struct gp_option *option)
 	if (option->id < 256)
 		printf(" -s %c", option->id);
 	if (option->takes == GP_REQUIRED_ARGUMENT) {
-		if (option->completion == GP_COMPLETE_FILE)
+		if (words_of(option->completion))
+			printf(" -x -a '%s'", words_of(option->completion));
+		else if (option->completion == GP_COMPLETE_FILE)
 			printf(" -r -F");
 		else if (option->completion == GP_COMPLETE_GPU)
 			printf(" -r -F -a '" GPUS "'");
@@ -249,10 +293,11 @@ static void fish_command(const struct gp_command *command, const char *condition
 		fish_option(condition, o);
 	printf("complete %s -l help -s h -d 'show this help and exit'\n", condition);
 	printf("complete %s -l version -d 'print the version and exit'\n", condition);
+	if (words_of(command->completion))
+		printf("complete %s%s -a '%s'\n", condition,
+		       has_files(command->completion) ? " -F" : "", words_of(command->completion));
 	if (command->completion == GP_COMPLETE_PID)
 		printf("complete %s -F -a '(__gpreempt_pids)'\n", condition);
-	else if (command->completion == GP_COMPLETE_SHELL)
-		printf("complete %s -a 'bash zsh fish'\n", condition);
 	else if (command->completion == GP_COMPLETE_VGPU)
 		puts("complete -c gpreempt -n '__fish_seen_subcommand_from vgpu; and not "
 		     "__fish_seen_subcommand_from " VERBS " --' -a '" VERBS "'\n"
@@ -305,7 +350,9 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (strcmp(argv[first], "fish") == 0)
 		fish();
 	else
-		return gp_usage_error(command, "no completion script for '%s'", argv[first]);
+		return gp_usage_error(
+			command, "no completion script for '%s' (there are bash, zsh and fish)",
+			argv[first]);
 	return GP_EXIT_OK;
 }
 

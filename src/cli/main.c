@@ -12,10 +12,14 @@ static void print_help(void)
 {
 	printf(_("Usage: gpreempt COMMAND [OPTION...] [ARGUMENT...]\n\n"
 		 "Find, watch and preempt GPU work.\n\n"));
-	puts(_("Commands:"));
-	for (size_t i = 0; gp_cli_commands[i]; i++)
+	for (size_t i = 0; gp_cli_commands[i]; i++) {
+		const char *group = gp_cli_command_group(gp_cli_commands[i]);
+
+		if (group)
+			printf("%s%s\n", i ? "\n" : "", group);
 		printf("  %-12s %s\n", gp_cli_commands[i]->name,
 		       gettext(gp_cli_commands[i]->summary));
+	}
 	printf(_("\n'gpreempt COMMAND --help' explains a command; "
 		 "'gpreempt --version' prints the version.\n"));
 }

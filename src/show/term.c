@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "base/clock.h"
+#include "base/i18n.h"
 #include "base/utf8.h"
 
 #define GP_PROGRESS_AFTER_NS GP_NS_PER_S /* shorter work needs no progress line */
@@ -87,29 +88,46 @@ void gp_progress_start(struct gp_progress *progress)
 					 .last_ns = now};
 }
 
-void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total)
+/* Whether it is time to show something. */
+static bool progress_due(struct gp_progress *progress, u64 now)
 {
-	u64 now;
-	char name[64];
-	double seconds;
-
-	if (!progress || !progress->wanted)
-		return;
-	now = gp_monotonic_ns();
 	if (now - progress->started_ns < GP_PROGRESS_AFTER_NS ||
 	    now - progress->last_ns < GP_PROGRESS_EVERY_NS)
-		return;
-	seconds = (double)(now - progress->started_ns) / 1e9;
-	snprintf(name, sizeof(name), "%s", what);
-	gp_text_make_safe(name);
-	fprintf(stderr, "\r\033[K%s: %.0f MiB", name, (double)done / GP_MIB);
-	if (total)
-		fprintf(stderr, " / %.0f MiB (%.0f %%)", (double)total / GP_MIB,
-			100.0 * (double)done / (double)total);
-	fprintf(stderr, ", %.0f MiB/s", (double)done / GP_MIB / seconds);
-	fflush(stderr);
+		return false;
 	progress->last_ns = now;
 	progress->shown = true;
+	return true;
+}
+
+/* "name: 5 MiB / 10 MiB (50 %), 5 MiB/s, 1 s left" */
+static void progress_put(const struct gp_progress *progress, const char *what, double done,
+			 double total, const char *unit)
+{
+	double seconds = (double)(progress->last_ns - progress->started_ns) / 1e9;
+	double rate = seconds > 0 ? done / seconds : 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", what);
+	gp_text_make_safe(name);
+	fprintf(stderr, "\r\033[K%s: %.0f%s", name, done, unit);
+	if (total > 0)
+		fprintf(stderr, " / %.0f%s (%.0f %%)", total, unit, 100.0 * done / total);
+	fprintf(stderr, ", %.0f%s/s", rate, unit);
+	if (total > done && rate > 0)
+		fprintf(stderr, _(", %.0f s left"), (total - done) / rate);
+	fflush(stderr);
+}
+
+void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total)
+{
+	if (progress && progress->wanted && progress_due(progress, gp_monotonic_ns()))
+		progress_put(progress, what, (double)done / GP_MIB, (double)total / GP_MIB, " MiB");
+}
+
+void gp_progress_count(struct gp_progress *progress, const char *what, u64 done, u64 total)
+{
+	if (progress && progress->wanted && progress_due(progress, gp_monotonic_ns()))
+		progress_put(progress, what, (double)done, (double)total, "");
 }
 
 void gp_progress_end(struct gp_progress *progress)

@@ -30,8 +30,11 @@ struct gp_progress {
 };
 
 void gp_progress_start(struct gp_progress *progress);
-/* At most a few times per second; total 0 = unknown. `what` is shown before the figures. */
+/* At most a few times per second, in bytes; total 0 = unknown, otherwise the time left is shown.
+ * `what` is shown before the figures. */
 void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total);
+/* The same for anything that is counted. */
+void gp_progress_count(struct gp_progress *progress, const char *what, u64 done, u64 total);
 /* Clears the line if one was shown. */
 void gp_progress_end(struct gp_progress *progress);
 

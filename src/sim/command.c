@@ -6,7 +6,7 @@
 #include "sim/command.h"
 
 static const struct gp_option options[] = {
-	{GP_SIM_OPTION_POLICY, "policy", GP_REQUIRED_ARGUMENT, "NAME,...", GP_COMPLETE_NONE,
+	{GP_SIM_OPTION_POLICY, "policy", GP_REQUIRED_ARGUMENT, "NAME,...", GP_COMPLETE_POLICY,
 	 N_("run the scenario once with each policy in the list:\n"
 	    "off, priority, fair, deadline, quantum (default: the\n"
 	    "policy in the scenario)")},
@@ -59,7 +59,7 @@ static const struct gp_option options[] = {
 const struct gp_command gp_sim_command = {
 	.name = "sim",
 	.arguments = "SCENARIO | --from FILE... | --faults | --replay SEED | --experiment | --grid",
-	.completion = GP_COMPLETE_FILE,
+	.completion = GP_COMPLETE_SCENARIO,
 	.summary = N_("Run the scheduler on a GPU model in virtual time"),
 	.description = N_(
 		"SCENARIO is a file that describes jobs, their work, a GPU and a policy\n"

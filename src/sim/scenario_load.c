@@ -10,9 +10,33 @@
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/host/program.h"
+#include "base/parse.h"
 #include "sim/scenario.h"
 
 #define FILE_LIMIT (256u << 20)
+
+/* The names of the shipped scenarios: "serve, fair, ..." */
+static const char *const shipped[] = {"serve", "fair", "deadline", "multi-process"};
+
+static int refuse_name(struct gp_diag *diag, const char *name)
+{
+	struct gp_nearest nearest = {.typed = name};
+	char list[128] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(shipped); i++) {
+		gp_nearest_look(&nearest, shipped[i]);
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+					 shipped[i]);
+	}
+	if (*nearest.word)
+		return gp_fail(
+			diag, -ENOENT,
+			"no scenario '%s'; did you mean '%s'? (installed: %s; or give a file)",
+			name, nearest.word, list);
+	return gp_fail(diag, -ENOENT, "no scenario '%s' (installed: %s; or give a file)", name,
+		       list);
+}
 
 int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, struct gp_diag *diag)
 {
@@ -28,7 +52,9 @@ int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, str
 	}
 	error = gp_file_read(path, FILE_LIMIT, &text);
 
-	if (error)
+	if (error == -ENOENT && !strchr(path, '/') && !strchr(path, '.'))
+		error = refuse_name(diag, path);
+	else if (error)
 		error = gp_fail(diag, error, "cannot read %s: %s", path, strerror(-error));
 	else
 		error = gp_sim_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "show/term.h"
 #include "sim/command.h"
 #include "sim/experiment.h"
 #include "sim/grid.h"
@@ -150,9 +151,11 @@ static int run_faults(const struct request *request)
 	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 	u64 wanted = request->events ? request->events : 1000000, seed = request->seed, seeds = 0;
 	u64 windows = 0, excepted = 0;
-	u64 events = 0, begin = gp_monotonic_ns(), told = begin;
+	u64 events = 0, begin = gp_monotonic_ns();
+	struct gp_progress progress;
 	int error = scenario ? 0 : -ENOMEM;
 
+	gp_progress_start(&progress);
 	while (!error && (!seeds || (!request->replay && events < wanted))) {
 		struct gp_sim_options options = {.check = true,
 						 .only_job = GP_SCHED_NONE,
@@ -176,14 +179,9 @@ static int run_faults(const struct request *request)
 		gp_sim_scenario_free(scenario);
 		seeds++;
 		seed++;
-		if (isatty(STDERR_FILENO) && gp_monotonic_ns() - told > GP_NS_PER_S / 2) {
-			told = gp_monotonic_ns();
-			fprintf(stderr, "\r%llu / %llu", (unsigned long long)events,
-				(unsigned long long)wanted);
-		}
+		gp_progress_count(&progress, "gpreempt sim", events, wanted);
 	}
-	if (isatty(STDERR_FILENO) && told != begin)
-		fputs("\r\33[K", stderr);
+	gp_progress_end(&progress);
 	free(scenario);
 	if (error)
 		return error;

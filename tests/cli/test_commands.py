@@ -2,6 +2,7 @@
 """What every command has: help, manual page, completion, translation, exit codes."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -11,14 +12,37 @@ from gp import GPREEMPT, fixture, gpreempt, run
 
 
 def commands():
-    lines = gpreempt("--help").stdout.splitlines()
-    start = lines.index("Commands:") + 1
-    return [line.split()[0] for line in lines[start:lines.index("", start)]]
+    return [line.split()[0] for line in gpreempt("--help").stdout.splitlines() if line.startswith("  ")]
 
 
 def options(command):
-    words = gpreempt(command, "--help").stdout.split()
-    return sorted({w.rstrip(",.;:)'") for w in words if w.startswith("--") and w != "--"})
+    """Those of the list; texts may name options of other commands."""
+    listed = gpreempt(command, "--help").stdout.split("\nOptions:\n")[1].split("\n\n")[0]
+    return sorted(set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", listed, re.M)))
+
+
+class Names(unittest.TestCase):
+    def test_commands_are_grouped(self):
+        text = gpreempt("--help").stdout
+        self.assertRegex(text, r"See what uses the GPU:\n  find ")
+        self.assertRegex(text, r"\n\nWork without a GPU:\n  sim .*\n  vgpu ")
+
+    def test_values_are_completed(self):
+        for shell, offers in (("bash", ("-W 'priority ran held preemptions pid p99 gpu'", "-f -W 'serve fair deadline multi-process'",
+                                        "-f -W 'check reload'", "-W 'online offline normal'")),
+                              ("zsh", (":ORDER:(priority ran held preemptions pid p99 gpu)", "(check reload)")),
+                              ("fish", ("-x -a 'auto always never'", "-a 'serve fair deadline multi-process'"))):
+            script = gpreempt("completion", shell).stdout
+            for offer in offers:
+                self.assertIn(offer, script, shell)
+
+    def test_an_unknown_shell_or_scenario_is_answered_with_those_there_are(self):
+        self.assertIn("(there are bash, zsh and fish)", gpreempt("completion", "tcsh").stderr)
+        done = gpreempt("sim", "nosuch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no scenario 'nosuch' (installed: serve, fair, deadline, multi-process; or give a file)", done.stderr)
+        self.assertIn("did you mean 'serve'?", gpreempt("sim", "serv").stderr)
+        self.assertEqual(gpreempt("-V").stdout, gpreempt("--version").stdout)
 
 
 class EveryCommand(unittest.TestCase):

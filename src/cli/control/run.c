@@ -263,7 +263,7 @@ static const struct gp_option options[] = {
 	{OPTION_PRIORITY, "priority", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("logical priority, 0 to 65535; higher wins (default: by\n"
 	    "class, online 2000, normal 1000, offline 500)")},
-	{OPTION_CLASS, "class", GP_REQUIRED_ARGUMENT, "CLASS", GP_COMPLETE_NONE,
+	{OPTION_CLASS, "class", GP_REQUIRED_ARGUMENT, "CLASS", GP_COMPLETE_CLASS,
 	 N_("online (latency-critical), normal, or offline (batch\nwork)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("form one job with all programs of this group, which are\n"

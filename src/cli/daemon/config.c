@@ -68,7 +68,7 @@ static const struct gp_option options[] = {{0}};
 const struct gp_command gp_cli_config = {
 	.name = "config",
 	.arguments = "check FILE | reload",
-	.completion = GP_COMPLETE_FILE,
+	.completion = GP_COMPLETE_CONFIG,
 	.summary = N_("Check a gpreemptd configuration file, or make gpreemptd reload its own"),
 	.description =
 		N_("'check' reads FILE as gpreemptd does and prints every error with its "

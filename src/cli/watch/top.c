@@ -240,14 +240,14 @@ static const struct gp_option options[] = {
 	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print once and exit")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/reference/json.md)")},
-	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
+	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_ORDER,
 	 N_("sort by priority (default), ran, held, preemptions, pid,\n"
 	    "p99 or gpu (groups the jobs by GPU)")},
 	{OPTION_INTERVAL, "interval", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("time between two readings (default 1s)")},
 	{OPTION_BATCH, "batch", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print as --once does, again every interval")},
-	{OPTION_COLOUR, "color", GP_REQUIRED_ARGUMENT, "WHEN", GP_COMPLETE_NONE,
+	{OPTION_COLOUR, "color", GP_REQUIRED_ARGUMENT, "WHEN", GP_COMPLETE_WHEN,
 	 N_("auto (default: on a terminal, unless NO_COLOR is set),\n"
 	    "always or never")},
 	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,
