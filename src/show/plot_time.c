@@ -49,7 +49,7 @@ static struct axis find_axis(const struct gp_show_block *block)
 	/* A few values near nothing would take most of a logarithmic axis: they begin at its edge.
 	 */
 	for (size_t i = 0; i < block->value_count; i++) {
-		if (i % points >= points * 3 / 100)
+		if (points && i % points >= points * 3 / 100)
 			least = GP_MIN(least, block->values[i]);
 		most = GP_MAX(most, block->values[i]);
 	}
