@@ -200,10 +200,12 @@ int gp_selftest_calibration_write(const struct gp_selftest_report *report,
 		 GP_VERSION, report->virtual_gpu ? "on a virtual GPU" : report->gpu->name, ROUNDS);
 	cost = json_object_get(file, "cost");
 	for (size_t i = 0; i < GP_ARRAY_SIZE(found); i++)
-		json_object_set_new(cost, found[i].key,
-				    json_pack("{s:I, s:s, s:s}", "value",
-					      (json_int_t)found[i].value, "kind", "measured",
-					      "source", source));
+		/* Lost in the noise of the host: not measured. */
+		if (found[i].value)
+			json_object_set_new(cost, found[i].key,
+					    json_pack("{s:I, s:s, s:s}", "value",
+						      (json_int_t)found[i].value, "kind",
+						      "measured", "source", source));
 	text = json_dumps(file, JSON_INDENT(2));
 	error = text ? gp_file_write_atomic(path, text, strlen(text)) : -ENOMEM;
 	free(text);
