@@ -182,8 +182,12 @@ class Slurm(unittest.TestCase):
         done = cluster.run("scontrol", "requeue", job)
         self.assertEqual(done.returncode, 0, done.stderr)
         cluster.until(lambda: not cluster.job_on("n1", job), "the job is not requeued")
-        cluster.run("scontrol", "update", "jobid=" + job, "starttime=now")
-        cluster.until(lambda: (cluster.job_on("n1", job) or {}).get("pid", pid) != pid, "it is not started again", 200)
+
+        def started():
+            # Slurm puts a requeued job off by two minutes.
+            cluster.run("scontrol", "update", "jobid=" + job, "starttime=now")
+            return (cluster.job_on("n1", job) or {}).get("pid", pid) != pid
+        cluster.until(started, "it is not started again", 200)
         self.until_running(job, "n1")
 
     # ---- faults ----
