@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/loop.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "proto/diary.h"
 
 struct gp_daemon_diary {

@@ -7,7 +7,7 @@
 #define GP_DAEMON_WHO_H
 
 #include "base/file.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "proto/proto.h"
 
 struct gp_daemon_who {

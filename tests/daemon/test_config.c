@@ -2,7 +2,7 @@
 /* The configuration file: what is read, what is refused, and that a mistake is named. */
 #include "testlib.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/who.h"
 
 static int parse(const char *text, struct gp_daemon_config *config, struct test_diag *said)

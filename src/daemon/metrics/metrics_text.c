@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "daemon/daemon.h"
-#include "daemon/metrics_write.h"
+#include "daemon/metrics/metrics_write.h"
 #include "gpu/gpu.h"
 #include "proto/swapped.h"
 

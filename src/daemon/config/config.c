@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sections and lines of the configuration file: see config.h; the keys are in config_keys.c. */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/parse.h"
-#include "daemon/config_keys.h"
+#include "daemon/config/config_keys.h"
 
 #define BLANKS " \t\r\v\f"
 enum { LINE_BYTES = 200 };

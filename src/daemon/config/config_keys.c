@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Keys of the configuration and their values: see config_keys.h. */
-#include "daemon/config_keys.h"
+#include "daemon/config/config_keys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/parse.h"
 #include "daemon/daemon.h"
-#include "daemon/metrics_write.h"
+#include "daemon/metrics/metrics_write.h"
 
 /* Pages: all, and those in memory. */
 static bool memory_pages(u64 *all, u64 *resident)

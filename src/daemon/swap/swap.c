@@ -17,7 +17,7 @@
  * "swapping" before it touches anything. Only then the hold ends, because work that was submitted
  * must end. Where it fails the process runs, and is not tried again for a while.
  */
-#include "daemon/swap.h"
+#include "daemon/swap/swap.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The text format of Prometheus: see metrics_write.h. */
-#include "daemon/metrics_write.h"
+#include "daemon/metrics/metrics_write.h"
 
 #include <stdio.h>
 #include <string.h>

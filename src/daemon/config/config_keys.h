@@ -7,7 +7,7 @@
 #define GP_DAEMON_CONFIG_KEYS_H
 
 #include "base/units.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 enum gp_daemon_key_type {
 	GP_KEY_TIME,    /* "250us", "2s": nanoseconds in a u64 */

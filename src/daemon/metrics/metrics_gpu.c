@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "daemon/metrics_write.h"
+#include "daemon/metrics/metrics_write.h"
 #include "gpu/gpu.h"
 
 static void open_series(struct gp_buf *out, const char *name, const struct gp_daemon_device *device)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Built-in values, and the settings of one device or user: its section over "*". */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/core.h"
 #include "base/parse.h"
-#include "daemon/config_keys.h"
+#include "daemon/config/config_keys.h"
 
 /* ---- defaults ---- */
 

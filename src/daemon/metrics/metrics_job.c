@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "daemon/daemon.h"
-#include "daemon/metrics_write.h"
+#include "daemon/metrics/metrics_write.h"
 
 enum figure { RAN, HELD, WAITED, SUSPENDS, PREEMPTED, HELD_NOW, ACTIVE };
 
