@@ -7,33 +7,13 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "cli/ahead.h"
-#include "cli/control/target_command.h"
-#include "proto/swapped.h"
-#include "show/doc.h"
+#include "cli/control/status.h"
 
-enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000, OTHER_MS = 1000 };
-
-struct status {
-	char **words; /* of the command line */
-	const struct gp_command *command;
-	struct gp_command_diag sink;
-	const char *group;
-	u32 pid;
-	u32 *ids; /* only these queues; NULL: all */
-	size_t id_count;
-	bool json;
-	bool partly; /* of the job's queues some are suspended, others run */
-	u64 now_ns;
-	struct gp_proto_msg_hold *holds;
-	size_t hold_count, hold_room;
-	pid_t holder_pid; /* of this user's */
-	u32 others;       /* holders of other users that answered */
-	struct gp_cli_holder holder;
-};
+enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
 static int set(void *ctx, int id, const char *value)
 {
-	struct status *status = ctx;
+	struct gp_cli_status *status = ctx;
 
 	if (id == OPTION_JSON)
 		status->json = true;
@@ -42,18 +22,17 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static const char *mechanism_name(u32 mechanism)
+const char *gp_cli_status_mechanism(u32 mechanism)
 {
 	return gpreempt_mechanism_name((enum gpreempt_mechanism)mechanism);
 }
 
-/* Seconds since a moment; negative before it. */
-static double seconds_since(const struct status *status, u64 then_ns)
+double gp_cli_status_since(const struct gp_cli_status *status, u64 then_ns)
 {
 	return ((double)status->now_ns - (double)then_ns) / 1e9;
 }
 
-static int print(const struct status *status, struct gp_doc *doc)
+int gp_cli_status_print(const struct gp_cli_status *status, struct gp_doc *doc)
 {
 	int error = gp_show_print(doc, stdout, status->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
 
@@ -66,151 +45,10 @@ static struct gp_units_text seconds_text(double seconds)
 	return gp_duration_text(seconds > 0 ? (u64)(seconds * 1e9) : 0);
 }
 
-static void seconds_cell(struct gp_doc *doc, bool known, double seconds)
+void gp_cli_status_seconds(struct gp_doc *doc, bool known, double seconds)
 {
 	gp_doc_cell(doc, gp_v_if(known, gp_v_as(gp_v_real(GP_UNIT_REAL, seconds),
 						seconds_text(seconds).text)));
-}
-
-/* ---- every suspension ---- */
-
-static void hold_row(const struct status *status, struct gp_doc *doc,
-		     const struct gp_proto_msg_hold *hold)
-{
-	bool copies = hold->flags & GP_SUSPEND_COPIES;
-
-	gp_doc_cell(doc, gp_v_count((u64)hold->pid));
-	gp_doc_cell(doc, hold->queues ? gp_v_count(hold->queues)
-				      : gp_v_as(gp_v_missing(),
-						copies ? _("all, with copies") : _("all")));
-	gp_doc_cell(doc, gp_v_text(mechanism_name(hold->mechanism)));
-	gp_doc_cell(doc, gp_v_bool(copies));
-	gp_doc_cell(doc, gp_v_count((u64)hold->owner_pid));
-	gp_doc_cell(doc, gp_v_textn(hold->owner, strnlen(hold->owner, sizeof(hold->owner))));
-	seconds_cell(doc, true, seconds_since(status, hold->since_ns));
-	seconds_cell(doc, true, -seconds_since(status, hold->lease_ends_ns));
-}
-
-/* Memory that was moved to the host, which no holder knows of. */
-static void swapped_table(const struct status *status, struct gp_doc *doc,
-			  const struct gp_proto_swapped_list *list)
-{
-	if (!list->count) {
-		gp_doc_fact(doc, "swapped", NULL, gp_v_json(json_array()));
-		return;
-	}
-	gp_doc_table(doc, "swapped", NULL);
-	gp_doc_column(doc, "pid", "PID");
-	gp_doc_column(doc, "bytes", N_("SWAPPED OUT"));
-	gp_doc_right(doc);
-	gp_doc_column(doc, "out", NULL);
-	gp_doc_column(doc, "owner_pid", "OWNER PID");
-	gp_doc_column(doc, "held_s", "HELD");
-	gp_doc_right(doc);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_proto_swapped *one = &list->items[i];
-
-		gp_doc_cell(doc, gp_v_count(one->pid));
-		gp_doc_cell(doc, gp_v_number(GP_UNIT_BYTES, one->bytes));
-		gp_doc_cell(doc, gp_v_bool(one->out));
-		gp_doc_cell(doc, gp_v_count(one->keeper));
-		seconds_cell(doc, true, seconds_since(status, one->since_ns));
-	}
-}
-
-static void hold_table(const struct status *status, struct gp_doc *doc)
-{
-	gp_doc_table(doc, "holds", NULL);
-	gp_doc_if_empty(doc, status->holder_pid || status->others
-				     ? N_("Nothing is suspended.")
-				     : N_("Nothing is suspended: no holder is running."));
-	gp_doc_column(doc, "pid", "PID");
-	gp_doc_column(doc, "queues", "QUEUES");
-	gp_doc_right(doc);
-	gp_doc_column(doc, "mechanism", "MECHANISM");
-	gp_doc_column(doc, "copy_engines", NULL);
-	gp_doc_column(doc, "owner_pid", "OWNER PID");
-	gp_doc_column(doc, "owner", "OWNER");
-	gp_doc_column(doc, "held_s", "HELD");
-	gp_doc_right(doc);
-	gp_doc_column(doc, "lease_left_s", "LEASE LEFT");
-	gp_doc_right(doc);
-	for (size_t i = 0; i < status->hold_count; i++)
-		hold_row(status, doc, &status->holds[i]);
-}
-
-static int show_holds(const struct status *status)
-{
-	struct gp_doc *doc = gp_doc_new_answer();
-	struct gp_proto_swapped_list swapped = {0};
-
-	(void)gp_proto_swapped_read(&swapped);
-	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder_pid));
-	if (status->hold_count || !swapped.count)
-		hold_table(status, doc);
-	else
-		gp_doc_fact(doc, "holds", NULL, gp_v_json(json_array()));
-	swapped_table(status, doc, &swapped);
-	gp_proto_swapped_free(&swapped);
-	return print(status, doc);
-}
-
-/* The holds of one holder are added to those of the others. */
-static int add_holds(struct status *status, int timeout_ms)
-{
-	struct gp_cli_holds holds = {0};
-	int error = gp_cli_holder_connect(&status->holder, timeout_ms);
-
-	if (!error)
-		error = gp_cli_holder_holds(&status->holder, &holds, timeout_ms);
-	for (size_t i = 0; !error && i < holds.count; i++) {
-		if (gp_array_grow((void **)&status->holds, status->hold_count, &status->hold_room,
-				  sizeof(*status->holds)))
-			error = -ENOMEM;
-		else
-			status->holds[status->hold_count++] = holds.items[i];
-	}
-	free(holds.items);
-	gp_cli_holder_close(&status->holder);
-	return error;
-}
-
-/* Another user's that does not answer is named, and the rest is shown all the same. */
-static int add_other(void *data, struct gp_cli_holder *holder)
-{
-	struct status *status = data;
-	int error = add_holds(status, OTHER_MS);
-
-	if (error && error != -ENOENT)
-		gp_diag(&status->sink.diag, GP_WARNING,
-			"cannot query the holder (pid %d) of user %u: %s", (int)holder->pid,
-			(unsigned int)holder->uid, strerror(-error));
-	status->others += !error;
-	return 0;
-}
-
-static int all_holds(struct status *status)
-{
-	int error = add_holds(status, TIMEOUT_MS);
-
-	if (error == -ENOENT) {
-		status->holder.pid = 0;
-		error = 0;
-	}
-	status->holder_pid = status->holder.pid;
-	if (error == -ETIME)
-		gp_fail(&status->sink.diag, error,
-			"the holder (pid %d) does not answer; use 'gpreempt release --all' to end "
-			"it",
-			(int)status->holder.pid);
-	else if (error)
-		gp_fail(&status->sink.diag, error, "cannot query the holder: %s", strerror(-error));
-	(void)gp_cli_holder_each_other(&status->holder, add_other, status);
-	status->now_ns = gp_monotonic_ns();
-	if (!error || status->hold_count)
-		show_holds(status);
-	free(status->holds);
-	return error;
 }
 
 /* ---- one job ---- */
@@ -262,7 +100,7 @@ static void queue_columns(struct gp_doc *doc)
 	}
 }
 
-static void queue_row(const struct status *status, struct gp_doc *doc,
+static void queue_row(const struct gp_cli_status *status, struct gp_doc *doc,
 		      const struct gpreempt_queue *queue)
 {
 	u32 valid = queue->valid;
@@ -289,7 +127,7 @@ static void queue_row(const struct status *status, struct gp_doc *doc,
 	gp_doc_cell(doc, gp_v_count(queue->logical_priority));
 	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_ACTIVITY, gp_v_bool(queue->busy)));
 	gp_doc_cell(doc, gp_v_if(queue->owner_pid > 0, gp_v_count((u64)queue->owner_pid)));
-	seconds_cell(doc, queue->since_ns, seconds_since(status, queue->since_ns));
+	gp_cli_status_seconds(doc, queue->since_ns, gp_cli_status_since(status, queue->since_ns));
 }
 
 /* Each user has a holder of its own, which knows nothing of the others'. */
@@ -312,12 +150,12 @@ static bool any_running(const struct gpreempt_queue *queues, size_t count)
 	return any;
 }
 
-static void job_facts(const struct status *status, struct gp_doc *doc,
+static void job_facts(const struct gp_cli_status *status, struct gp_doc *doc,
 		      const struct gpreempt_target_info *info)
 {
 	gp_doc_fact(doc, "pid", NULL, gp_v_if(status->pid != 0, gp_v_count(status->pid)));
 	gp_doc_fact(doc, "group", NULL, gp_v_text(status->group));
-	gp_doc_fact(doc, "mechanism", NULL, gp_v_text(mechanism_name(info->mechanism)));
+	gp_doc_fact(doc, "mechanism", NULL, gp_v_text(gp_cli_status_mechanism(info->mechanism)));
 	gp_doc_fact(doc, "why", NULL, gp_v_text(info->why));
 	gp_doc_fact(doc, "processes", NULL, gp_v_count(info->process_count));
 	gp_doc_fact(doc, "priority", NULL, gp_v_count(info->priority));
@@ -328,13 +166,13 @@ static void job_facts(const struct status *status, struct gp_doc *doc,
 		    gp_v_if(info->owner_pid > 0, gp_v_count((u64)info->owner_pid)));
 	gp_doc_fact(doc, "held_s", NULL,
 		    gp_v_if(info->since_ns,
-			    gp_v_real(GP_UNIT_REAL, seconds_since(status, info->since_ns))));
+			    gp_v_real(GP_UNIT_REAL, gp_cli_status_since(status, info->since_ns))));
 }
 
-static int show_job(const struct status *status, const struct gpreempt_target_info *info,
+static int show_job(const struct gp_cli_status *status, const struct gpreempt_target_info *info,
 		    const struct gpreempt_queue *queues, size_t count)
 {
-	const char *mechanism = mechanism_name(info->mechanism);
+	const char *mechanism = gp_cli_status_mechanism(info->mechanism);
 	struct gp_doc *doc = gp_doc_new_answer();
 	struct gp_proto_msg_ahead ahead;
 	bool hinted = status->pid && gp_cli_ahead_read(status->pid, &ahead);
@@ -349,7 +187,7 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 					       "priority %u")
 					   : _("%s: suspended for %s by process %d (%s), priority "
 					       "%u"),
-			    name, seconds_text(seconds_since(status, info->since_ns)).text,
+			    name, seconds_text(gp_cli_status_since(status, info->since_ns)).text,
 			    info->owner_pid, owners, info->priority);
 	else if (stopped_by_others(info, queues, count))
 		gp_doc_line(doc, "%s: suspended by another user's holder; priority %u", name,
@@ -367,7 +205,7 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 	queue_columns(doc);
 	for (size_t i = 0; i < count; i++)
 		queue_row(status, doc, &queues[i]);
-	return print(status, doc);
+	return gp_cli_status_print(status, doc);
 }
 
 static int read_job(struct gpreempt_target *target, struct gpreempt_target_info *info,
@@ -391,7 +229,7 @@ static int read_job(struct gpreempt_target *target, struct gpreempt_target_info 
 
 /* Leaves the named queues, in the order they were named. -ENOENT, after saying so: there is no such
  * queue. */
-static int pick(struct status *status, struct gpreempt_queue **queues, size_t *count)
+static int pick(struct gp_cli_status *status, struct gpreempt_queue **queues, size_t *count)
 {
 	struct gpreempt_queue *picked = calloc(status->id_count, sizeof(*picked));
 
@@ -417,7 +255,7 @@ static int pick(struct status *status, struct gpreempt_queue **queues, size_t *c
 	return 0;
 }
 
-static int one_job(struct status *status)
+static int one_job(struct gp_cli_status *status)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 	struct gpreempt_queue *queues = NULL;
@@ -451,7 +289,7 @@ static int one_job(struct status *status)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct status *status = calloc(1, sizeof(*status));
+	struct gp_cli_status *status = calloc(1, sizeof(*status));
 	int first, result;
 
 	if (!status)
@@ -473,7 +311,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (status->pid || status->group)
 		result = one_job(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	else
-		result = all_holds(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
+		result = gp_cli_status_all(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	free(status->ids);
 	free(status);
 	return result;
