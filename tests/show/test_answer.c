@@ -323,8 +323,8 @@ static void a_page_is_read_from_json(void **state)
 		"{\"blocks\": [{}]}",
 		"{\"blocks\": [{\"table\": null, \"columns\": [\"A\"], \"rows\": [[1, 2]]}]}",
 		"{\"blocks\": [{\"chart\": \"C\", \"of\": [[1, 2]]}]}",
-		"{\"blocks\": [{\"lanes\": \"W\", \"from_ns\": 0, \"to_ns\": 1,"
-		" \"of\": [[\"a\", [[0, 1, \"sleeps\"]]]]}]}",
+		("{\"blocks\": [{\"lanes\": \"W\", \"from_ns\": 0, \"to_ns\": 1,"
+		 " \"of\": [[\"a\", [[0, 1, \"sleeps\"]]]]}]}"),
 	};
 	json_t *json = json_loads(good, 0, NULL);
 	struct gp_doc *doc = gp_show_page(json, NULL);
