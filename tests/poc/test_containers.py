@@ -87,7 +87,11 @@ class Containers(unittest.TestCase):
             mounted = [line for line in file if cls.place in line]
         for line in mounted:  # vfs mounts nothing but its own directory, on itself
             subprocess.run(["umount", line.split()[1]], check=True)
-        shutil.rmtree(cls.place)
+        # The cleanup that podman starts in the background may still write there.
+        end = time.monotonic() + LIMIT
+        while os.path.exists(cls.place):
+            shutil.rmtree(cls.place, ignore_errors=time.monotonic() < end)
+            time.sleep(0.1)
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="gpc")
