@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ static bool run(char *const *arguments, char *out, size_t size)
 		return false;
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* the alarm ends this process's parent only */
 		gp_spawn_reset_signals();
 		gp_spawn_silence();
 		if (dup2(pipes[1], STDOUT_FILENO) >= 0 && setenv("PATH", PATHS, 1) == 0)

@@ -27,8 +27,8 @@ void gp_slurm_close(struct gp_slurm_connection *connection)
 	connection->fd = -1;
 }
 
-/* The answer to the last request, until `end`; others are late ones, of requests that were not
- * waited for. */
+/* Waits for the answer to the last request, until `end`; others are late ones, of requests that
+ * were not waited for. 0, also when it is a refusal; -errno: there is none. */
 static int receive(struct gp_slurm_connection *connection, struct gp_wire_message *answer, u64 end)
 {
 	for (;;) {
@@ -48,7 +48,7 @@ static int receive(struct gp_slurm_connection *connection, struct gp_wire_messag
 		if (answer->fd >= 0)
 			close(answer->fd);
 		if (answer->header.serial == connection->serial)
-			return answer->header.status;
+			return 0;
 	}
 }
 
@@ -60,10 +60,10 @@ static int ask(struct gp_slurm_connection *connection, u16 type, const void *bod
 
 	if (!error)
 		error = receive(connection, answer, end);
-	/* A refusal is an answer; without one the connection is of no more use. */
-	if (error < 0 && error != -ETIME && error != -EOPNOTSUPP && error != -EPERM)
+	/* A refusal is an answer. The end of the connection would end the holds of other jobs. */
+	if (error && error != -ETIME)
 		gp_slurm_close(connection);
-	return error;
+	return error ? error : answer->header.status;
 }
 
 int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms)
@@ -114,7 +114,7 @@ static void add(const struct gp_proto_msg_job *job, struct gp_slurm_account *out
 	out->longest_ns = GP_MAX(out->longest_ns, job->longest_ns);
 }
 
-int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, int timeout_ms,
+int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, u32 uid, int timeout_ms,
 		     struct gp_slurm_account *out)
 {
 	struct gp_wire_message *answer = malloc(sizeof(*answer));
@@ -136,7 +136,8 @@ int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, int timeou
 			break;
 		}
 		for (u32 i = 0; i < list->count; i++)
-			if (strncmp(list->accounts[i].job.group, group, sizeof(group)) == 0)
+			if (list->accounts[i].job.uid == uid &&
+			    strncmp(list->accounts[i].job.group, group, sizeof(group)) == 0)
 				add(&list->accounts[i].job, out);
 		what.first += list->count;
 		if (!list->count || what.first >= (u64)total)

@@ -24,8 +24,8 @@ int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms);
 void gp_slurm_close(struct gp_slurm_connection *connection);
 
 /* Holds the job, for as long as the connection stays, and waits until its processes are suspended;
- * or ends the hold. How many processes are held; -ETIME: no answer yet, and the hold stays; any
- * other error ends the connection. */
+ * or ends the hold. How many processes are held; -ETIME: no answer yet, and the hold stays; other
+ * errors are refusals, or the connection has ended. */
 int gp_slurm_hold(struct gp_slurm_connection *connection, u32 job, bool on, int timeout_ms);
 
 /* What the job's programs got on this node. */
@@ -33,7 +33,8 @@ struct gp_slurm_account {
 	u64 ran_ns, held_ns, longest_ns, suspends;
 	u32 jobs; /* of gpreemptd: one for each time that the job had processes on a GPU */
 };
-int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, int timeout_ms,
+/* Of this user's: any user may call a group "slurm-17". */
+int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, u32 uid, int timeout_ms,
 		     struct gp_slurm_account *out);
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/spawn.h"
 #include "proto/launch.h"
 #include "slurm/comment.h"
 #include "slurm/connection.h"
@@ -166,12 +167,13 @@ GP_SLURM_EXPORT int slurm_spank_user_init(spank_t spank, int count, char **argum
 
 /* ---- the end of the job ---- */
 
-static void account(struct gp_slurm_connection *connection, uint32_t job, const char *node)
+static void account(struct gp_slurm_connection *connection, uint32_t job, uid_t uid,
+		    const char *node)
 {
 	struct gp_slurm_account used;
 	char text[256];
 
-	if (gp_slurm_account(connection, job, WAIT_MS, &used) || !used.jobs)
+	if (gp_slurm_account(connection, job, uid, WAIT_MS, &used) || !used.jobs)
 		return;
 	snprintf(text, sizeof(text),
 		 "gpreempt %s: ran=%.3fs held=%.3fs suspensions=%llu longest_hold=%.3fs", node,
@@ -180,7 +182,7 @@ static void account(struct gp_slurm_connection *connection, uint32_t job, const 
 	gp_slurm_comment_add(job, text);
 }
 
-static void end_job(uint32_t job)
+static void end_job(uint32_t job, uid_t uid)
 {
 	struct gp_slurm_connection connection;
 	const char *name = getenv("SLURMD_NODENAME");
@@ -197,7 +199,7 @@ static void end_job(uint32_t job)
 		return;
 	(void)gp_slurm_hold(&connection, job, false, WAIT_MS);
 	if (settings.account && connection.fd >= 0)
-		account(&connection, job, node);
+		account(&connection, job, uid, node);
 	gp_slurm_close(&connection);
 }
 
@@ -207,16 +209,20 @@ GP_SLURM_EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char **argu
 {
 	u64 end = gp_monotonic_ns() + EPILOG_WAIT_MS * GP_NS_PER_MS;
 	uint32_t job = 0;
+	uid_t uid = (uid_t)-1;
 	pid_t pid;
 
 	read_settings(count, arguments); /* there was no slurm_spank_init() in this process */
-	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return 0;
 	pid = fork();
 	if (pid == 0) {
 		signal(SIGALRM, SIG_DFL);
 		alarm(ACCOUNT_S);
-		end_job(job);
+		setsid();
+		gp_spawn_silence(); /* slurmd may read the epilog's output up to its end */
+		end_job(job, uid);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0 && gp_monotonic_ns() < end)

@@ -19,11 +19,13 @@
 #include <slurm/spank.h> /* slurmd's log */
 #include <string.h>
 
+#include "base/clock.h"
 #include "slurm/connection.h"
 #include "slurm/plugin.h"
 
 #define WAIT_MS 1000 /* for gpreemptd to suspend a job */
-#define LATE_MS 50   /* the same after it did not answer in time: many jobs may follow */
+#define LATE_MS 50   /* the same after two calls without an answer: many jobs may follow */
+#define LATE    2
 
 const char plugin_name[] = "gpreempt task plugin";
 const char plugin_type[] = "task/gpreempt";
@@ -32,24 +34,32 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 /* A plugin has no handle that could own it; slurmd calls from many threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_slurm_connection daemon_connection = {.fd = -1};
-static bool late;
+static u32 late; /* calls without an answer, one after the other */
+
+static int left_ms(u64 end)
+{
+	u64 now = gp_monotonic_ns();
+
+	return now < end ? (int)((end - now) / GP_NS_PER_MS) : 0;
+}
 
 static int hold(u32 job, bool on)
 {
 	struct gp_slurm_connection *connection = &daemon_connection;
-	int status = 0, wait = late ? LATE_MS : WAIT_MS;
+	u64 end = gp_monotonic_ns() + (late < LATE ? WAIT_MS : LATE_MS) * GP_NS_PER_MS;
+	int status = 0;
 
 	/* The connection may be of a gpreemptd that has ended since: once more with a new one. */
 	for (int tries = 0; tries < 2; tries++) {
 		bool fresh = connection->fd < 0;
 
-		status = fresh ? gp_slurm_open(connection, wait) : 0;
+		status = fresh ? gp_slurm_open(connection, left_ms(end)) : 0;
 		if (!status)
-			status = gp_slurm_hold(connection, job, on, wait);
+			status = gp_slurm_hold(connection, job, on, left_ms(end));
 		if (status >= 0 || fresh || connection->fd >= 0)
 			break;
 	}
-	late = status == -ETIME;
+	late = status == -ETIME ? late + 1 : 0;
 	return status;
 }
 
