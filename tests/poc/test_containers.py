@@ -83,14 +83,27 @@ class Containers(unittest.TestCase):
     @classmethod
     def clean(cls):
         cls.podman("rm", "--force", "--time", "0", "--ignore", "case")
+        cls.await_podman()
         with open("/proc/mounts") as file:
             mounted = [line for line in file if cls.place in line]
         for line in mounted:  # vfs mounts nothing but its own directory, on itself
             subprocess.run(["umount", line.split()[1]], check=True)
-        # The cleanup that podman starts in the background may still write there.
+        shutil.rmtree(cls.place)
+
+    @classmethod
+    def await_podman(cls):
+        """For conmon and the cleanup that it starts in the background, which write to the place to the end."""
         end = time.monotonic() + LIMIT
-        while os.path.exists(cls.place):
-            shutil.rmtree(cls.place, ignore_errors=time.monotonic() < end)
+        while time.monotonic() < end:
+            running = 0
+            for number in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{number}/cmdline", "rb") as file:
+                        running += cls.place.encode() in file.read()
+                except OSError:
+                    pass
+            if not running:
+                return
             time.sleep(0.1)
 
     def setUp(self):

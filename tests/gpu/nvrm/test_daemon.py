@@ -16,7 +16,7 @@ class Daemon(DaemonStage):
         self.until(lambda: [job["queues"] for job in self.jobs()] == [1], "the trainer is no job")
         self.assertEqual(self.slices(), [DEFAULT_US])  # alone
         self.assertEqual([self.jobs()[0][key] for key in ("busy_queues", "ran_ns", "backlog")], [None] * 3)
-        self.assertRegex(self.gpreempt("top", "--once").stdout, f"(?m)^ *{trainer.process.pid} +offline +500 +sharing ")
+        self.assertRegex(self.gpreempt("top", "--once").stdout, f"(?m)^ *{trainer.process.pid} +0 +offline +500 +sharing ")
         self.assertIn("nv-timeslice", self.gpreempt("why", str(trainer.process.pid)).stdout)
         server = self.program("--class", "online")
         self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US], "no slices by priority")
