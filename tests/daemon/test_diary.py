@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Decisions on disk: written while a trainer makes room, rotated by size, and read by report and top."""
+import fcntl
 import glob
 import json
 import os
+import pty
+import select
+import subprocess
+import tempfile
+import termios
 import unittest
 
 import test_gpreemptd as rig
@@ -78,6 +84,37 @@ class Diary(rig.Daemon):
         self.assertIn("none/file: No such file or directory", daemon.communicate(timeout=rig.LIMIT)[0])
         self.assertEqual(daemon.returncode, 0)
 
+    def test_a_file_that_was_removed_is_created_again(self):
+        self.log("")
+        self.until(lambda: os.path.exists(self.file) and self.lines(), "nothing is written")
+        os.rename(self.file, self.file + ".away")
+        # The next snapshot, or what is decided before it.
+        self.until(lambda: os.path.exists(self.file) and os.path.getsize(self.file), "the file is not created again")
+
+    def test_a_fifo_does_not_hold_up_the_daemon(self):
+        path = os.path.join(self.place, "fifo")
+        os.mkfifo(path)
+        daemon = self.daemon(rig.ACT.replace("[daemon]\n", f"[daemon]\ndecision_log = {path}\n", 1))
+        daemon.terminate()
+        self.assertIn("fifo: No such device or address", daemon.communicate(timeout=rig.LIMIT)[0])
+        self.assertEqual(daemon.returncode, 0)
+
+    def test_a_reload_changes_the_file(self):
+        daemon = self.log("")
+        self.until(lambda: os.path.exists(self.file) and self.lines(), "nothing is written")
+        first, self.file = self.file, os.path.join(self.place, "second.jsonl")
+        config = os.path.join(self.place, "gpreemptd.conf")
+        with open(config) as file:
+            text = file.read()
+        with open(config, "w") as file:
+            file.write(text.replace(first, self.file))
+        self.assertEqual(self.gpreempt("config", "reload").returncode, 0)
+        self.until(lambda: os.path.exists(self.file) and self.lines(), "nothing is written to the second file")
+        daemon.terminate()
+        self.assertEqual(daemon.wait(rig.LIMIT), 0)
+        with open(first) as file:
+            self.assertTrue(file.read().endswith("}\n"))
+
     def test_a_file_that_is_missing_or_another_is_named(self):
         done = self.gpreempt("report", "--last", "1h", "--decisions", os.path.join(self.place, "none"))
         self.assertEqual(done.returncode, 1)
@@ -88,6 +125,30 @@ class Diary(rig.Daemon):
         done = self.gpreempt("top", "--replay", other)
         self.assertEqual(done.returncode, 1)
         self.assertIn("contains no decisions of gpreemptd", done.stderr)
+
+
+class Terminal(unittest.TestCase):
+    def test_ctrl_c_restores_the_terminal(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.write('{"is":"state","wall_ns":1700000000000000000,"pid":1}\n')
+            file.flush()
+            master, slave = pty.openpty()
+            self.addCleanup(os.close, master)
+            self.addCleanup(os.close, slave)
+            before = termios.tcgetattr(slave)
+            process = subprocess.Popen([rig.GPREEMPT, "top", "--replay", file.name], stdin=slave, stdout=slave, stderr=slave,
+                                       start_new_session=True, env=dict(os.environ, LC_ALL="C.UTF-8"),
+                                       preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            text = b""
+            while b"q: quit" not in text:
+                self.assertTrue(select.select([master], [], [], rig.LIMIT)[0], text)
+                text += os.read(master, 4096)
+            self.assertFalse(termios.tcgetattr(slave)[3] & termios.ECHO)
+            os.write(master, b"\x03")
+            self.assertEqual(process.wait(rig.LIMIT), 0)
+            self.assertEqual(termios.tcgetattr(slave)[3], before[3])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@
 #include "base/i18n.h"
 #include "cli/daemon/diary.h"
 
-enum { PLAY_MS = 500 };
+enum { PLAY_MS = 500, CTRL_C = 3 };
 
 struct snapshot {
 	s64 wall_ns;
@@ -173,9 +173,10 @@ static int browse(const struct gp_cli_top_replay *replay, const struct film *fil
 	if (tcgetattr(STDIN_FILENO, &before) < 0)
 		return -ENOTTY;
 	raw = before;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	/* Without ISIG: Ctrl-C is a key, so that the terminal is restored. */
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	while (!error && pressed != 'q' && pressed != -1) {
+	while (!error && pressed != 'q' && pressed != CTRL_C && pressed != -1) {
 		error = draw(replay, film, at, playing);
 		pressed = key(playing ? PLAY_MS : -1);
 		if (pressed == ' ')
