@@ -191,7 +191,8 @@ static void advise_container(const struct gp_inspect_doctor *d, struct list *lis
 			list, GP_ADVICE_STOPS, "container_directory",
 			_("/run/gpreempt of the host is not in this container: agents here and a "
 			  "daemon outside do not meet"));
-		advice->fix = "podman run -v /run/gpreempt:/run/gpreempt ...";
+		advice->fix = "podman run -v /run/gpreempt/agents:/run/gpreempt/agents -e "
+			      "GPREEMPT_DIR=/run/gpreempt ...";
 	}
 	if (d->kfd_present && (d->valid & GP_DOCTOR_CAPABILITIES) &&
 	    !gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE)) {

@@ -115,7 +115,7 @@ class Doctor(unittest.TestCase):
             self.assertEqual(done.returncode, 0, said)
             return said
 
-        self.assertIn("-v /run/gpreempt:/run/gpreempt", run())
+        self.assertIn("-v /run/gpreempt/agents:/run/gpreempt/agents -e GPREEMPT_DIR=/run/gpreempt", run())
         with tempfile.TemporaryDirectory() as place:
             self.assertNotIn("/run/gpreempt", run(GPREEMPT_DIR=place))
         self.assertEqual(gpreempt("run", "--", "true", env={"container": "podman"}).stderr, "")

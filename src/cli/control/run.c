@@ -231,7 +231,9 @@ static void warn_in_container(struct gp_diag *diag)
 		gp_diag(diag, GP_WARNING,
 			"/run/gpreempt is not mounted in this container (%s): a gpreemptd outside "
 			"does not see "
-			"this program; start the container with -v /run/gpreempt:/run/gpreempt",
+			"this program; start the container with -v "
+			"/run/gpreempt/agents:/run/gpreempt/agents -e "
+			"GPREEMPT_DIR=/run/gpreempt",
 			d.container);
 }
 
