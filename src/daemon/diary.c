@@ -129,8 +129,11 @@ static int put(const struct gp_daemon_diary_writer *writer, struct file *file,
 	error = file->fd < 0 ? file_open(writer, file) : 0;
 	if (!error)
 		error = write_all(file, text->data, text->len);
-	if (!error && file->size >= writer->limit)
+	/* The next file is there at once: a report needs one. */
+	if (!error && file->size >= writer->limit) {
 		rotate(writer, file);
+		error = file_open(writer, file);
+	}
 	/* A disk that was full is tried again with the next lines. */
 	if (error)
 		file_close(file);
