@@ -225,7 +225,7 @@ void gp_daemon_free(struct gp_daemon *daemon)
 	gp_daemon_notify("STOPPING=1");
 	gp_daemon_diary_snapshot(daemon);
 	gp_daemon_metrics_stop(daemon);
-	gp_daemon_child_end_all(daemon);
+	daemon->ending = true;
 	if (daemon->sched) {
 		/* The connection's end lets go of all at once; one client after the other would
 		 * be waited for, and one that is stopped does not answer. */
@@ -233,6 +233,8 @@ void gp_daemon_free(struct gp_daemon *daemon)
 		gp_daemon_act_stop(daemon);
 		gp_daemon_agents_stop(daemon);
 	}
+	/* They may copy for minutes: nothing is held any more, and no client refers to one. */
+	gp_daemon_child_end_all(daemon);
 	gp_daemon_service_stop(daemon);
 	/* Last, because a disk may be slow; nothing is held any more. */
 	gp_daemon_diary_stop(daemon);

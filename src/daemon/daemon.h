@@ -311,7 +311,9 @@ struct gp_daemon {
 	struct gp_list children; /* helpers that were started */
 	struct gp_daemon_child *memory_helper;
 	u64 memory_again_ns;
-	bool swaps, swapping; /* a rule has `swap`; gp_daemon_swap_step() is under way */
+	/* A rule has `swap`, or a process was left; gp_daemon_swap_step() is under way. */
+	bool swaps, swapping;
+	bool ending; /* no child is started any more */
 	struct gp_timer swap_timer;
 
 	struct gp_freezers freezers;

@@ -19,7 +19,9 @@ struct gp_daemon_child {
 	struct gp_daemon *daemon;
 	pid_t pid;
 	int input;             /* its standard input, which ends when this is closed; -1: none */
-	struct gp_watch watch; /* its output */
+	struct gp_watch watch; /* its output; fd is -1 once that has ended */
+	struct gp_watch exit;  /* its end */
+	u64 bytes;             /* that it copies before it ends */
 	/* Both may be NULL. The structure is freed after `ended`. */
 	void (*line)(struct gp_daemon_child *child, const char *line);
 	void (*ended)(struct gp_daemon_child *child, int status);
@@ -35,7 +37,8 @@ struct gp_daemon_child *gp_daemon_child_start(struct gp_daemon *daemon, const ch
 					      bool with_input);
 /* Its lines and its end are not reported any more; it is asked to end. */
 void gp_daemon_child_leave(struct gp_daemon_child *child);
-/* Asks all of them to end, and waits for that, up to a limit. */
+/* Asks all of them to end, and waits for that, up to a limit that allows for what they copy. No
+ * client may refer to one any more. */
 void gp_daemon_child_end_all(struct gp_daemon *daemon);
 
 #endif

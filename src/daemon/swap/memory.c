@@ -68,7 +68,7 @@ static bool is_wanted(const struct gp_daemon *daemon)
 {
 	bool wanted = daemon->in_turns;
 
-	if (daemon->config.mode != GP_MODE_ACT)
+	if (daemon->config.mode != GP_MODE_ACT || daemon->ending)
 		return false;
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs)
 		wanted |= job->swap.when == GP_SWAP_PRESSURE;
