@@ -123,10 +123,10 @@ static bool is_settled(const struct gp_daemon *daemon, const struct gp_daemon_ho
 	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		if (!client->job || !covers(hold, client))
 			continue;
-		if (client->keep.state == GP_KEPT_ASKED)
+		if (client->keep.state == GP_KEPT_ASKED || gp_daemon_swap_moves(client))
 			return false;
 		out->processes++;
-		out->held += client->keep.state == GP_KEPT_HELD;
+		out->held += client->keep.state == GP_KEPT_HELD || gp_daemon_swap_is(client);
 	}
 	return true;
 }

@@ -178,6 +178,7 @@ int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *clien
 	gp_list_add_tail(&job->clients, &client->job_link);
 	gp_daemon_activity_join(client);
 	gp_daemon_account_process(job, client->who.pid);
+	gp_daemon_swap_join(client);
 	gp_daemon_act_open(client);
 	gp_daemon_host_respec(daemon, job);
 	if (is_new)

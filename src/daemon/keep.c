@@ -223,6 +223,9 @@ static bool is_wanted(struct gp_daemon_client *client)
 	const struct gp_daemon *daemon = client->daemon;
 
 	client->keep.hold = gp_daemon_hold_of(client);
+	/* Off the GPU already; work that was submitted must end while it is moved. */
+	if (gp_daemon_swap_is(client))
+		return false;
 	if (daemon->config.mode != GP_MODE_ACT || !daemon->library)
 		return false;
 	/* What has no queue has nothing to suspend; a running agent suspends what comes. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* GPU work that follows the host's stop, and holds by name: who is suspended, how long, and what
  * ends it. */
+#include "proto/swapped.h"
 #include "rig.h"
 
 #define FOLLOW ACT "[rule all]\nexecutable = *\nfollow_stop = yes\n"
@@ -342,6 +343,111 @@ static void a_lost_lease_is_taken_again(void **state)
 	rig_free(rig);
 }
 
+/* ---- processes that are swapped out ---- */
+
+static struct gp_daemon_client *client_of(struct rig *rig, const struct agent *agent)
+{
+	return gp_daemon_host_client(rig->daemon, (u32)agent->pid);
+}
+
+/* As the last gpreemptd, or a user, left it: this process will bring it back. */
+static struct agent *agent_swapped_out(struct rig *rig, const char *group)
+{
+	struct agent *agent = agent_new(rig, 2, 500);
+	struct gp_proto_swapped record = {.pid = (u32)agent->pid,
+					  .keeper = (u32)getpid(),
+					  .start = gp_proto_swapped_start((u32)agent->pid),
+					  .bytes = 4096,
+					  .out = true};
+
+	assert_int_equal(gp_proto_swapped_write(&record), 0);
+	snprintf(agent->hello.group, sizeof(agent->hello.group), "%s", group);
+	agent_await(rig, agent);
+	return agent;
+}
+
+/* It looks at what is due at once. */
+static void look_again(struct rig *rig, const struct agent *agent)
+{
+	client_of(rig, agent)->swap.again_ns = 0;
+	gp_daemon_host_settle(rig->daemon);
+}
+
+static void a_process_that_is_out_when_it_comes_is_left_to_its_keeper(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_swapped_out(rig, "");
+
+	(void)state;
+	rig_run(rig);
+	assert_int_equal(view(rig, agent).away, GP_AWAY_SWAPPED);
+	assert_int_equal(view(rig, agent).swapped, 4096);
+	look_again(rig, agent);
+	assert_true(gp_list_empty(&rig->daemon->children));
+	gp_proto_swapped_remove((u32)agent->pid);
+	look_again(rig, agent);
+	rig_until(rig, view(rig, agent).away == GP_AWAY_NOT);
+	assert_int_equal(view(rig, agent).swapped, 0);
+	rig_free(rig);
+}
+
+static void a_held_process_that_is_out_is_not_suspended_and_stays_out(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_swapped_out(rig, "slurm-17");
+	struct gp_proto_msg_named_held held;
+	struct owner owner;
+
+	(void)state;
+	owner_open(&owner, rig);
+	held = owner_hold(&owner, rig, "slurm-17", 1);
+	assert_int_equal(held.processes, 1);
+	assert_int_equal(held.held, 1);
+	assert_int_equal(fake.suspends, 0);
+	/* Nothing is looked at until the hold ends, or it is back by other means. */
+	look_again(rig, agent);
+	assert_int_equal(client_of(rig, agent)->swap.again_ns, 0);
+	owner_hold(&owner, rig, "slurm-17", 0);
+	assert_true(client_of(rig, agent)->swap.again_ns > 0);
+	assert_int_equal(view(rig, agent).away, GP_AWAY_SWAPPED);
+	/* Back while it is not held; then a hold is an ordinary one. */
+	gp_proto_swapped_remove((u32)agent->pid);
+	look_again(rig, agent);
+	rig_until(rig, view(rig, agent).away == GP_AWAY_NOT);
+	held = owner_hold(&owner, rig, "slurm-17", 1);
+	assert_int_equal(held.held, 1);
+	assert_true(fake_held(agent->pid));
+	close(owner.socket);
+	rig_free(rig);
+}
+
+static void a_hold_ends_where_memory_begins_to_move_and_returns_with_it(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_in_group(rig, "slurm-17");
+	struct owner owner;
+
+	(void)state;
+	owner_open(&owner, rig);
+	owner_hold(&owner, rig, "slurm-17", 1);
+	assert_true(fake_held(agent->pid));
+	client_of(rig, agent)->swap.state = GP_DAEMON_SWAP_GOING;
+	gp_daemon_absent_changed(client_of(rig, agent));
+	gp_daemon_host_settle(rig->daemon);
+	assert_false(fake_held(agent->pid));
+	/* An owner that asks again waits until it has moved. */
+	owner_ask(&owner, "slurm-17", 1);
+	pass(rig, 50);
+	assert_false(owner_has_answer(&owner));
+	client_of(rig, agent)->swap.state = GP_DAEMON_SWAP_IN;
+	gp_daemon_absent_changed(client_of(rig, agent));
+	gp_daemon_host_settle(rig->daemon);
+	rig_until(rig, owner_has_answer(&owner));
+	assert_true(fake_held(agent->pid));
+	close(owner.socket);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +462,9 @@ int main(void)
 		cmocka_unit_test(a_daemon_that_observes_refuses_holds_and_lets_go),
 		cmocka_unit_test(what_an_agent_suspended_stays_so_while_its_process_is_stopped),
 		cmocka_unit_test(a_lost_lease_is_taken_again),
+		cmocka_unit_test(a_process_that_is_out_when_it_comes_is_left_to_its_keeper),
+		cmocka_unit_test(a_held_process_that_is_out_is_not_suspended_and_stays_out),
+		cmocka_unit_test(a_hold_ends_where_memory_begins_to_move_and_returns_with_it),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -20,9 +20,12 @@
 #include "daemon/swap/swap.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/i18n.h"
 #include "base/units.h"
@@ -36,11 +39,18 @@
 #define AGAIN_NS  (60 * GP_NS_PER_S) /* after a failure; doubles */
 #define LATEST_NS (3600 * GP_NS_PER_S)
 #define LEFT_NS   (5 * GP_NS_PER_S) /* between tries to bring one back that was left */
+#define LOOK_NS   (GP_NS_PER_S / 2) /* between looks at one that another process keeps */
 #define LOW_PART  10                /* of the memory of a GPU */
 
 bool gp_daemon_swap_is(const struct gp_daemon_client *client)
 {
 	return client->swap.state >= GP_DAEMON_SWAP_GOING;
+}
+
+bool gp_daemon_swap_moves(const struct gp_daemon_client *client)
+{
+	return client->swap.state == GP_DAEMON_SWAP_GOING ||
+	       client->swap.state == GP_DAEMON_SWAP_COMING;
 }
 
 static struct gp_daemon_client *only_client(const struct gp_daemon_job *job)
@@ -205,16 +215,35 @@ static void swap_out(struct gp_daemon *daemon, struct gp_daemon_client *client)
 	set_state(client, GP_DAEMON_SWAP_CHECKED);
 }
 
+/* Another process than ours will bring it back: one of the last gpreemptd, or of a user. */
+static bool is_kept(const struct gp_proto_swapped *record)
+{
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, record->keeper, 0),
+			     .events = POLLIN};
+	bool lives = end.fd >= 0 && poll(&end, 1, 0) == 0;
+
+	if (end.fd >= 0)
+		close(end.fd);
+	return lives;
+}
+
 static void bring_back(struct gp_daemon_client *client)
 {
 	static const char *const none[] = {NULL};
+	struct gp_proto_swapped record;
 
 	if (client->swap.state == GP_DAEMON_SWAP_OUT) {
 		kill(client->swap.child->pid, SIGTERM);
 		set_state(client, GP_DAEMON_SWAP_COMING);
 	} else if (!client->swap.child) {
-		client->swap.again_ns = gp_monotonic_ns() + LEFT_NS;
-		run(client, "release", none);
+		bool back = gp_proto_swapped_find(client->who.pid, &record) != 0;
+		bool kept = !back && is_kept(&record);
+
+		client->swap.again_ns = gp_monotonic_ns() + (kept ? LOOK_NS : LEFT_NS);
+		if (back)
+			set_state(client, GP_DAEMON_SWAP_IN);
+		else if (!kept)
+			run(client, "release", none);
 	}
 }
 
@@ -338,6 +367,8 @@ static u64 step_out(struct gp_daemon *daemon, struct gp_daemon_job *job,
 
 	if (swap->child && swap->state != GP_DAEMON_SWAP_OUT)
 		return UINT64_MAX; /* its end comes */
+	if (gp_daemon_hold_of(client))
+		return UINT64_MAX; /* the end of the hold comes */
 	pressed = pressure ? has_precedence(daemon, job, swap->devices) && !has_room(daemon, client)
 			   : is_pressed(daemon, job, swap->devices);
 	if (pressed)
@@ -353,6 +384,8 @@ static u64 step_out(struct gp_daemon *daemon, struct gp_daemon_job *job,
 	if (swap->state == GP_DAEMON_SWAP_LEFT && now < swap->again_ns)
 		return swap->again_ns;
 	bring_back(client);
+	if (swap->state == GP_DAEMON_SWAP_IN)
+		return now; /* what follows from it is for the next round */
 	return swap->child ? UINT64_MAX : swap->again_ns;
 }
 
@@ -360,7 +393,7 @@ void gp_daemon_swap_step(struct gp_daemon *daemon)
 {
 	u64 now = gp_monotonic_ns(), next = UINT64_MAX;
 
-	if (!daemon->swaps || daemon->swapping)
+	if (!daemon->swaps || daemon->swapping || daemon->ending)
 		return;
 	daemon->swapping = true;
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
@@ -387,10 +420,28 @@ void gp_daemon_swap_init(struct gp_daemon *daemon)
 	gp_timer_init(&daemon->swap_timer, time_out);
 }
 
+void gp_daemon_swap_join(struct gp_daemon_client *client)
+{
+	struct gp_proto_swapped record;
+
+	if (gp_proto_swapped_find(client->who.pid, &record))
+		return;
+	client->swap.state = GP_DAEMON_SWAP_LEFT;
+	client->swap.bytes = record.bytes;
+	client->daemon->swaps = true;
+}
+
 void gp_daemon_swap_leave(struct gp_daemon_client *client)
 {
-	if (client->swap.child)
+	struct gp_proto_swapped record;
+
+	if (client->swap.child && !client->swap.bytes &&
+	    gp_proto_swapped_find(client->who.pid, &record) == 0)
+		client->swap.bytes = record.bytes;
+	if (client->swap.child) {
+		client->swap.child->bytes = client->swap.bytes;
 		gp_daemon_child_leave(client->swap.child);
+	}
 	client->swap = (struct gp_daemon_client_swap){0};
 }
 

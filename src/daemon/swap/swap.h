@@ -20,7 +20,7 @@ enum gp_daemon_swap_state {
 	GP_DAEMON_SWAP_GOING,
 	GP_DAEMON_SWAP_OUT,
 	GP_DAEMON_SWAP_COMING,
-	GP_DAEMON_SWAP_LEFT, /* still out, and its keeper is gone: it is tried again */
+	GP_DAEMON_SWAP_LEFT, /* still out, and not by a child of ours: it is looked at again */
 };
 
 /* Of a process. */
@@ -39,10 +39,13 @@ struct gp_daemon_client_swap {
 void gp_daemon_swap_init(struct gp_daemon *daemon);
 /* After every event: swaps out and back what is due. */
 void gp_daemon_swap_step(struct gp_daemon *daemon);
+/* Its process has a job now: it may be out already, left so by the last gpreemptd. */
+void gp_daemon_swap_join(struct gp_daemon_client *client);
 /* Its process or its job ends. */
 void gp_daemon_swap_leave(struct gp_daemon_client *client);
 /* Whether it is being moved, or is out. */
 bool gp_daemon_swap_is(const struct gp_daemon_client *client);
+bool gp_daemon_swap_moves(const struct gp_daemon_client *client);
 void gp_daemon_swap_view(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
 
 #endif
