@@ -150,6 +150,8 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 		name_job(job, &line.job, &line.job_pid, line.job_name);
 		line.job_class = job->spec.class;
 	}
+	if (job && reason->why == GP_SCHED_WHY_WITHDRAWN)
+		line.away = job->away.by;
 	if (job && (reason->why == GP_SCHED_WHY_ABSENT || reason->why == GP_SCHED_WHY_PRESENT)) {
 		line.away = job->away.by;
 		line.away_by = job->away.pid;

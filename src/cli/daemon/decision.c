@@ -133,10 +133,38 @@ const char *gp_cli_kept_name(u32 kept)
 	return kept < GP_ARRAY_SIZE(names) ? names[kept] : NULL;
 }
 
+static bool swapped_text(const struct gp_proto_msg_decision *line, const char *job, char *out,
+			 size_t size)
+{
+	struct gp_units_text waited = gp_duration_text(line->waited_ns);
+
+	switch (line->why) {
+	case GP_SCHED_WHY_ABSENT:
+		snprintf(out, size,
+			 _("the GPU memory of %s is moved to host memory; gpreemptd does not "
+			   "schedule it until it is back"),
+			 job);
+		return true;
+	case GP_SCHED_WHY_WITHDRAWN:
+		snprintf(out, size,
+			 _("%s is released after %s: its GPU memory is moved to host memory"), job,
+			 waited.text);
+		return true;
+	case GP_SCHED_WHY_PRESENT:
+		snprintf(out, size, _("%s is scheduled again after being swapped out for %s"), job,
+			 waited.text);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* What the core calls absent, in the words of its cause. False: it is not about that. */
 static bool away_text(const struct gp_proto_msg_decision *line, const char *job, char *out,
 		      size_t size)
 {
+	if (line->away == GP_AWAY_SWAPPED && swapped_text(line, job, out, size))
+		return true;
 	if (line->kind != GP_DECISION_NOTE || line->why != GP_SCHED_WHY_ABSENT)
 		return false;
 	switch (line->away) {
@@ -168,12 +196,6 @@ static bool away_text(const struct gp_proto_msg_decision *line, const char *job,
 				 _("%s is suspended by hand; gpreemptd does not schedule it until "
 				   "it is resumed"),
 				 job);
-		return true;
-	case GP_AWAY_SWAPPED:
-		snprintf(out, size,
-			 _("the GPU memory of %s is moved to host memory; gpreemptd does not "
-			   "schedule it until it is back"),
-			 job);
 		return true;
 	default:
 		return false;
