@@ -4,10 +4,12 @@ import ctypes
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 LIMIT = 60
 BIN = os.environ["GP_BIN"]
@@ -87,14 +89,15 @@ class DaemonStage(unittest.TestCase):
         for program in self.programs:
             if program.process.poll() is None:
                 program.close()
-        if self.daemon and self.daemon.poll() is None:
-            self.daemon.terminate()
-            self.daemon.wait(LIMIT)
-        if self.daemon:
-            self.daemon.stdout.close()
-        self.gpreempt("release", "--all")
-        self.keeper.close()
-        shutil.rmtree(self.place, ignore_errors=True)
+        try:
+            if self.daemon and self.daemon.poll() is None:
+                self.stop_daemon()
+            elif self.daemon:
+                self.daemon.stdout.close()
+        finally:
+            self.gpreempt("release", "--all")
+            self.keeper.close()
+            shutil.rmtree(self.place, ignore_errors=True)
 
     def gpreempt(self, *arguments):
         return subprocess.run([GPREEMPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -117,10 +120,27 @@ class DaemonStage(unittest.TestCase):
         return program
 
     def stop_daemon(self):
+        """What it printed."""
         self.daemon.terminate()
-        self.daemon.wait(LIMIT)
-        self.daemon.stdout.close()
-        self.daemon = None
+        return self.daemon_ended()
+
+    def daemon_ended(self):
+        """It was asked to end, and ends as it should: what it printed."""
+        daemon, self.daemon = self.daemon, None
+        text, _ = daemon.communicate(timeout=LIMIT)
+        self.assertEqual(daemon.returncode, 0, text)
+        return text
+
+    def with_metrics(self, config=ACT):
+        """The configuration with a port that nothing uses."""
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        return config + f"metrics_port = {self.port}\n"
+
+    def metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=LIMIT) as answer:
+            return answer.read().decode()
 
     def until(self, condition, message):
         deadline = time.monotonic() + LIMIT

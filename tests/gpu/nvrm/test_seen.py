@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import unittest
-import urllib.request
 
 from nvidia_stage import ACT, DaemonStage
 
@@ -62,7 +61,7 @@ class Seen(DaemonStage):
 
     def test_memory_that_waiting_jobs_keep(self):
         self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
-        first = self.start_and_wait(ACT + "metrics_port = 19420\n")
+        first = self.start_and_wait(self.with_metrics())
         second = self.program("--class", "offline")
         for program in (first, second):
             self.keeper.ask(f"know{program.process.pid}")
@@ -70,11 +69,7 @@ class Seen(DaemonStage):
                    "the memory is not known")
         said = lambda: "While it waits it keeps 64.0 MiB of GPU memory." in self.gpreempt("why", str(first.process.pid)).stdout
         self.until(said, "why does not say what it keeps")
-
-        def metric():
-            with urllib.request.urlopen("http://127.0.0.1:19420/metrics", timeout=60) as answer:
-                return f"gpreempt_held_memory_bytes {64 << 20}\n" in answer.read().decode()
-        self.until(metric, "no metric")
+        self.until(lambda: f"gpreempt_held_memory_bytes {64 << 20}\n" in self.metrics(), "no metric")
 
     def test_the_timeline_has_a_track_for_each_process(self):
         trainer = self.start_and_wait()
@@ -89,11 +84,10 @@ class Seen(DaemonStage):
         self.assertEqual([e["ph"] for e in events if e.get("tid") == tracks[0] and e["ph"] in "BE"], ["B", "E"])
 
     def test_metrics(self):
-        trainer = self.start_and_wait(ACT + "metrics_port = 19417\n")
+        trainer = self.start_and_wait(self.with_metrics())
         self.switch(("start", trainer), ("end", trainer), ("start", trainer))
         self.until(lambda: self.job(trainer)["switches"] == 2, "no switches")
-        with urllib.request.urlopen("http://127.0.0.1:19417/metrics", timeout=60) as answer:
-            text = answer.read().decode()
+        text = self.metrics()
         self.assertIn('gpreempt_gpu_switches_total{class="offline"} 2\n', text)
         self.assertRegex(text, r'gpreempt_gpu_activity\{gpu="\d+",name="NVIDIA Fake"[^}]*\} 1\n')
 

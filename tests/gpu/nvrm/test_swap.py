@@ -8,9 +8,8 @@ import shutil
 import signal
 import subprocess
 import unittest
-import urllib.request
 
-from nvidia_stage import ACT, GPREEMPT, LIMIT, DaemonStage
+from nvidia_stage import GPREEMPT, LIMIT, DaemonStage
 
 LOCK, CHECKPOINT, RESTORE, UNLOCK = 1, 2, 3, 4
 FAILS, BEFORE, AFTER, FAILS_LATE = 1, 2, 3, 4
@@ -87,9 +86,8 @@ class Swap(DaemonStage):
 
     def test_metrics(self):
         program, _ = self.swap_out()
-        self.start_daemon(ACT + "metrics_port = 19418\n")
-        with urllib.request.urlopen("http://127.0.0.1:19418/metrics", timeout=60) as answer:
-            text = answer.read().decode()
+        self.start_daemon(self.with_metrics())
+        text = self.metrics()
         self.assertIn("gpreempt_swapped_processes 1\n", text)
         self.assertIn(f"gpreempt_swapped_bytes {64 << 20}\n", text)
         self.assertEqual(self.state(program), 2)

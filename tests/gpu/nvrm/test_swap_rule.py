@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 import signal
+import time
 import unittest
-import urllib.request
 
 from nvidia_stage import ACT, LIMIT, OFFLINE_US, ONLINE_US, DaemonStage
 
@@ -27,8 +27,8 @@ class SwapRule(DaemonStage):
                 self.gpreempt("release", str(program.process.pid))
         super().tearDown()
 
-    def start(self, swap="after 10ms", strict="always", more=""):
-        self.start_daemon(ACT + more + f"[rule trainer]\nexecutable = {self.trainer}\nswap = {swap}\n"
+    def start(self, swap="after 10ms", strict="always", more="", lease="10s"):
+        self.start_daemon(ACT.replace("lease = 10s", f"lease = {lease}") + more + f"[rule trainer]\nexecutable = {self.trainer}\nswap = {swap}\n"
                           f"[rule server]\nexecutable = {self.server}\nstrict = {strict}\n")
 
     def train(self, *options):
@@ -58,13 +58,6 @@ class SwapRule(DaemonStage):
     def why(self, program):
         return self.gpreempt("why", str(program.process.pid)).stdout
 
-    def log(self):
-        """What the daemon printed; it has ended then."""
-        self.daemon.terminate()
-        text, _ = self.daemon.communicate(timeout=LIMIT)
-        self.daemon = None
-        return text
-
     def until_said(self, program, words):
         def said():
             text = self.gpreempt("why", "--json", str(program.process.pid)).stdout
@@ -78,7 +71,7 @@ class SwapRule(DaemonStage):
         trainer, server = self.train(), self.serve()
         self.until_out(trainer)
         pid = trainer.process.pid
-        self.assertRegex(self.gpreempt("top", "--once").stdout, f"(?m)^ *{pid} +offline +500 +swapped ")
+        self.assertRegex(self.gpreempt("top", "--once").stdout, f"(?m)^ *{pid} +0 +offline +500 +swapped ")
         self.assertRegex(self.why(trainer), r"It has been swapped out for .*: 64.0 MiB of GPU memory are in host memory")
         self.assertIn("is moved to host memory", self.gpreempt("log", "--all").stdout)
         status = json.loads(self.gpreempt("status", "--json").stdout)["swapped"]
@@ -89,6 +82,10 @@ class SwapRule(DaemonStage):
         server.close()
         self.until_back(trainer)
         self.assertEqual(self.keeper.ask("running"), "1")
+        log = self.gpreempt("log", "--all").stdout
+        self.assertRegex(log, "is released after .*: its GPU memory is moved to host memory")
+        self.assertIn("is scheduled again after being swapped out for", log)
+        self.assertNotRegex(log, "stopped|by hand")
 
     def test_requests_of_a_strict_job_and_again(self):
         self.start(strict="requests")
@@ -117,11 +114,10 @@ class SwapRule(DaemonStage):
         self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US], "the slices are not those that it had")
 
     def test_metrics(self):
-        self.start(more="metrics_port = 19419\n")
+        self.start(more=self.with_metrics(""))
         trainer, _ = self.train(), self.serve()
         self.until_out(trainer)
-        with urllib.request.urlopen("http://127.0.0.1:19419/metrics", timeout=60) as answer:
-            text = answer.read().decode()
+        text = self.metrics()
         self.assertIn("gpreempt_swapped_processes 1\n", text)
         self.assertIn(f"gpreempt_swapped_bytes {64 * MIB}\n", text)
 
@@ -160,12 +156,48 @@ class SwapRule(DaemonStage):
             self.start()
             trainer, server = self.train(), self.serve()
             self.until_out(trainer)
-            self.daemon.send_signal(end)
-            self.daemon.wait(LIMIT)
+            if end == signal.SIGTERM:
+                self.stop_daemon()
+            else:
+                self.kill_daemon()
             self.until(lambda: self.state(trainer) == 0 and not self.records(), "it stays out")
-            self.daemon.stdout.close()
-            self.daemon = None
             trainer.close(), server.close()
+
+    def kill_daemon(self):
+        self.daemon.kill()
+        self.daemon.wait(LIMIT)
+        self.daemon.stdout.close()
+        self.daemon = None
+
+    def test_jobs_that_are_held_resume_before_the_daemon_waits_for_memory(self):
+        self.start(lease="60s")
+        trainer, _ = self.train(), self.serve()
+        self.until_out(trainer)
+        other = self.program("--class", "offline")
+        self.until(lambda: self.job(other).get("held"), "it is not held")
+        self.keeper.ask("swap32")  # the helper stands still before it moves anything back
+        self.daemon.terminate()
+        start = time.monotonic()
+        self.until(lambda: int(self.keeper.ask("helper")), "the memory is not moved back")
+        self.until(lambda: self.keeper.ask("channels").split()[1] == "0", "it stays suspended while memory is moved")
+        self.assertLess(time.monotonic() - start, 30, "the end of its lease resumed it, and not the daemon")
+        self.assertIsNone(self.daemon.poll())
+        os.kill(int(self.keeper.ask("swap0")), signal.SIGCONT)
+        self.daemon_ended()
+        self.assertEqual((self.state(trainer), self.records()), (0, []))
+
+    def test_the_next_daemon_brings_it_back(self):
+        self.start()
+        trainer, server = self.train(), self.serve()
+        self.until_out(trainer)
+        self.keeper.ask("free1")  # MiB: there is no room for it
+        self.stop_daemon()
+        self.assertEqual((self.state(trainer), len(self.records())), (2, 1))
+        server.close()
+        self.start()
+        self.until_out(trainer)
+        self.keeper.ask("free51200")
+        self.until_back(trainer)
 
     def keeper_of(self):
         with open(os.path.join(self.place, self.records()[0])) as file:
@@ -216,10 +248,7 @@ class SwapRule(DaemonStage):
                 self.until(lambda: int(self.keeper.ask("helper")), "the step is not reached")
                 helper = int(self.keeper.ask("swap0"))
                 keeper = self.keeper_of()
-                self.daemon.kill()
-                self.daemon.wait(LIMIT)
-                self.daemon.stdout.close()
-                self.daemon = None
+                self.kill_daemon()
                 try:
                     os.kill(keeper, signal.SIGKILL)
                 except ProcessLookupError:
@@ -235,7 +264,7 @@ class SwapRule(DaemonStage):
         self.until_said(program, words)
         self.assertEqual((self.state(program), self.records()), (0, []))
         self.until(lambda: self.job(program).get("held"), "it is not held any more")
-        self.assertIn(words, self.log())
+        self.assertIn(words, self.stop_daemon())
 
     def test_endless_work(self):
         self.keeper.ask("endless1")
