@@ -315,6 +315,22 @@ static struct gp_show_value class_value(const struct gp_proto_msg_job *job, bool
 	return gp_v_if(daemon, value);
 }
 
+/* Why it does not run, if it does not. */
+static void put_held(struct gp_cli_row *row, const struct gp_cli_top_data *top,
+		     const struct gp_proto_msg_job *job)
+{
+	u32 by = job->away_by ? job->away_by : stopped_by(top, job);
+
+	gp_cli_put(row, "held", NULL, 0, gp_v_bool(job->held_since != GP_DAEMON_NEVER));
+	gp_cli_put(row, "held_for", NULL, 0,
+		   gp_v_if(job->held_for != GP_DAEMON_NONE, gp_v_count(job->held_for)));
+	gp_cli_put(row, "stopped_by", NULL, 0, gp_v_if(by, gp_v_count(by)));
+	gp_cli_put(row, "away", NULL, 0, gp_v_text(gp_cli_away_name(job->away)));
+	gp_cli_put(row, "owner", NULL, 0,
+		   gp_v_text_or_missing(field(row, job->owner, sizeof(job->owner))));
+	gp_cli_put(row, "kept", NULL, 0, gp_v_text(gp_cli_kept_name(job->kept)));
+}
+
 void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 			const struct gp_proto_msg_job *job)
 {
@@ -324,7 +340,6 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		top->from_driver ? gp_cli_top_driver_job(top, job) : NULL;
 	bool daemon = !top->from_driver, known = daemon || (driver && driver->known);
 	bool sees = gp_cli_top_sees_work(job->gpu_id), observed = !top->status.mode;
-	u32 by = job->away_by ? job->away_by : stopped_by(top, job);
 
 	gp_cli_put(row, "id", NULL, 0, gp_v_if(daemon, gp_v_count(job->id)));
 	gp_cli_put(row, "pid", "PID", RIGHT_AT(1, 7), gp_v_count(job->pid));
@@ -355,14 +370,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		   gp_v_if(index >= 0,
 			   gp_v_as(gp_v_count((u64)index),
 				   gp_cli_text(row, job->devices > 1 ? "%d+" : "%d", index))));
-	gp_cli_put(row, "held", NULL, 0, gp_v_bool(job->held_since != GP_DAEMON_NEVER));
-	gp_cli_put(row, "held_for", NULL, 0,
-		   gp_v_if(job->held_for != GP_DAEMON_NONE, gp_v_count(job->held_for)));
-	gp_cli_put(row, "stopped_by", NULL, 0, gp_v_if(by, gp_v_count(by)));
-	gp_cli_put(row, "away", NULL, 0, gp_v_text(gp_cli_away_name(job->away)));
-	gp_cli_put(row, "owner", NULL, 0,
-		   gp_v_text_or_missing(field(row, job->owner, sizeof(job->owner))));
-	gp_cli_put(row, "kept", NULL, 0, gp_v_text(gp_cli_kept_name(job->kept)));
+	put_held(row, top, job);
 	gp_cli_put(row, "memory_bytes", NULL, 0, gp_v_if(job->memory, gp_v_count(job->memory)));
 	gp_cli_put(row, "swapped_bytes", NULL, 0, gp_v_if(daemon, gp_v_count(job->swapped)));
 	put_times(row, top, job);
