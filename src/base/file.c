@@ -174,7 +174,7 @@ static int write_special(const char *path, const void *data, size_t len)
 	return error;
 }
 
-static int write_beside(const char *path, const void *data, size_t len)
+int gp_file_replace(const char *path, const void *data, size_t len)
 {
 	char temporary[PATH_MAX];
 	mode_t mask;
@@ -213,7 +213,7 @@ int gp_file_write_atomic(const char *path, const void *data, size_t len)
 	if (gp_file_is_standard(path))
 		return fflush(stdout) ? -EIO : gp_file_write_fd(STDOUT_FILENO, data, len);
 	if (stat(path, &info))
-		return write_beside(path, data, len);
+		return gp_file_replace(path, data, len);
 	if (S_ISDIR(info.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(info.st_mode))
@@ -221,7 +221,7 @@ int gp_file_write_atomic(const char *path, const void *data, size_t len)
 	/* A symbolic link stays: what it points to is replaced. */
 	if (!realpath(path, target))
 		return -errno;
-	return write_beside(target, data, len);
+	return gp_file_replace(target, data, len);
 }
 
 static int compare_names(const void *a, const void *b)

@@ -50,6 +50,12 @@ bool gp_root_exists(const struct gp_root *root, const char *format, ...)
  */
 int gp_file_write_atomic(const char *path, const void *data, size_t len);
 
+/*
+ * The same for a name that the user did not choose: whatever has it, a symbolic link as well, is
+ * replaced and never followed.
+ */
+int gp_file_replace(const char *path, const void *data, size_t len);
+
 /* "-", in an option that names an output file. False of NULL. */
 bool gp_file_is_standard(const char *path);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * --calibrate: what the GPU and its driver need, one thing at a time, with nothing else on the GPU.
+ * --calibrate: the costs of the GPU and its driver, one at a time, with nothing else on the GPU.
  *
- *   unmap             the driver's part of suspending queues without work; with 1 and 16 queues
- *   map               from the call that resumes them to the end of a packet that waits in the
- * first dispatch          the time per packet that does not wait for the one before it complete
- * what a packet that does wait takes beyond that
+ *   unmap     time in the driver's call that suspends queues without work
+ *   map       from issuing the driver's call that resumes them to the end of a packet that waits in
+ *             the first queue, less dispatch and complete; the program polls for that end and takes
+ *             the time itself, so neither the holder's answer nor the way to us is part of it
+ *   dispatch  time per packet that does not wait for the one before it
+ *   complete  what a packet that does wait takes beyond that
  *
- * The host, its scheduler and the system call can only lengthen what is seen: the shortest of
- * several counts, and what is in both of two measurements cancels out. Saving and restoring of
- * waves is not measured.
+ * unmap and map are measured with 1 and 16 queues; the difference is the cost per queue. The host,
+ * its scheduler and the system call can only lengthen a time: the shortest of several counts, and a
+ * part that two measurements share cancels out. Saving and restoring waves is not measured.
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,25 +30,33 @@
 
 enum { FEW = 1, MANY = 16, ROUNDS = 8 };
 
-struct measured {
-	u64 unmap, map; /* the shortest */
-	u64 queues;     /* that were mapped: the runtime may have some as well */
-};
+/* The call is named in the reason, so that a time that is not known is never taken for 0. */
+static int read_latency(struct gp_selftest_check *check, struct gpreempt_latency *latency)
+{
+	int error;
 
-static int cycle(struct gp_selftest_check *check, struct measured *out)
+	*latency = (struct gpreempt_latency){.size = sizeof(*latency)};
+	error = gpreempt_target_latency(check->target, latency);
+	return error ? gp_selftest_fail_call(check, "gpreempt_target_latency", error) : 0;
+}
+
+static int cycle(struct gp_selftest_check *check, struct gp_selftest_shortest *out)
 {
 	struct gpreempt_suspend_options options = {.size = sizeof(options),
 						   .lease_ms = GP_SELFTEST_LIMIT_MS,
 						   .limit_ms = GP_SELFTEST_LIMIT_MS};
-	struct gpreempt_latency latency = {.size = sizeof(latency)};
-	int count = gpreempt_target_suspend(check->target, &options);
+	struct gpreempt_latency latency;
+	int count = gpreempt_target_suspend(check->target, &options), error;
 	u64 begin;
 	long at;
 
 	if (count < 0)
 		return gp_selftest_fail_call(check, "gpreempt_target_suspend", count);
-	gpreempt_target_latency(check->target, &latency);
-	out->unmap = GP_MIN(out->unmap, latency.driver_ns);
+	error = read_latency(check, &latency);
+	if (error)
+		return error;
+	gp_selftest_shortest_take(&out->unmap, latency.driver_ns);
+	/* It answers, then polls for the end of the packet. */
 	at = gp_selftest_ask(check, &check->program, GP_SELFTEST_SUBMIT);
 	if (at < 0)
 		return (int)at;
@@ -54,13 +64,15 @@ static int cycle(struct gp_selftest_check *check, struct measured *out)
 	count = gpreempt_target_resume(check->target);
 	if (count < 0)
 		return gp_selftest_fail_call(check, "gpreempt_target_resume", count);
-	gpreempt_target_latency(check->target, &latency);
+	error = read_latency(check, &latency);
+	if (error)
+		return error;
 	at = gp_selftest_ask(check, &check->program, GP_SELFTEST_DONE_AT);
 	if (at < 0)
 		return (int)at;
 	begin += latency.issue_ns;
-	if ((u64)at > begin)
-		out->map = GP_MIN(out->map, (u64)at - begin);
+	if (latency.issue_ns && (u64)at > begin)
+		gp_selftest_shortest_take(&out->map, (u64)at - begin);
 	return gp_selftest_check_signal(check);
 }
 
@@ -82,13 +94,13 @@ static int open_all(struct gp_selftest_check *check, u32 queues)
 	return error ? gp_selftest_fail_call(check, "gpreempt_target_open", error) : 0;
 }
 
-static int measure(struct gp_selftest_check *check, u32 queues, struct measured *out,
+static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selftest_shortest *out,
 		   struct gp_selftest_costs *costs)
 {
 	long serial = 0, pipelined = 0, create = 0;
 	int error = open_all(check, queues);
 
-	*out = (struct measured){UINT64_MAX, UINT64_MAX, queues};
+	*out = (struct gp_selftest_shortest){.queues = queues};
 	if (!error && queues == FEW) {
 		pipelined = gp_selftest_ask(check, &check->program, GP_SELFTEST_PACKET);
 		serial = pipelined < 0 ? pipelined
@@ -118,11 +130,6 @@ static int measure(struct gp_selftest_check *check, u32 queues, struct measured 
 	return error;
 }
 
-static u64 minus(u64 a, u64 b)
-{
-	return a > b ? a - b : 0;
-}
-
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
 			  struct gp_selftest_costs *costs, char *reason, size_t size)
 {
@@ -133,8 +140,7 @@ int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_re
 					  .result = &result,
 					  .figures = &figures,
 					  .program = {.to = -1, .from = -1}};
-	struct measured few, many;
-	u64 more;
+	struct gp_selftest_shortest few, many;
 	int error;
 
 	*costs = (struct gp_selftest_costs){0};
@@ -144,12 +150,7 @@ int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_re
 		snprintf(reason, size, "%s", result.reason);
 		return error;
 	}
-	more = many.queues > few.queues ? many.queues - few.queues : 1;
-	costs->unmap_queue_ns = minus(many.unmap, few.unmap) / more;
-	costs->unmap_ns = minus(few.unmap, few.queues * costs->unmap_queue_ns);
-	costs->map_queue_ns = minus(many.map, few.map) / more;
-	costs->map_ns = minus(few.map, few.queues * costs->map_queue_ns + costs->dispatch_ns +
-					       costs->complete_ns);
+	gp_selftest_costs_take(costs, &few, &many);
 	return 0;
 }
 
@@ -179,35 +180,58 @@ static json_t *base_file(const struct gp_gpu *gpu, const char *named, struct gp_
 	return file;
 }
 
-int gp_selftest_calibration_write(const struct gp_selftest_report *report,
-				  const struct gp_selftest_costs *costs, const char *base,
-				  const char *path, struct gp_diag *diag)
+static void set_costs(json_t *cost, const struct gp_selftest_report *report,
+		      const struct gp_selftest_costs *costs)
 {
+	static const char call[] = "includes the host's part of the driver call";
+	static const char end[] = "from issuing the driver call to the end of a packet as the "
+				  "program's polling sees it, less dispatch_ns and complete_ns; "
+				  "includes the driver call";
+	static const char packets[] = "a batch of packets, timed by the program";
 	const struct {
 		const char *key;
 		u64 value;
-	} found[] = {{"unmap_ns", costs->unmap_ns},       {"unmap_queue_ns", costs->unmap_queue_ns},
-		     {"map_ns", costs->map_ns},           {"map_queue_ns", costs->map_queue_ns},
-		     {"dispatch_ns", costs->dispatch_ns}, {"complete_ns", costs->complete_ns}};
-	json_t *file = base_file(report->gpu, base, diag), *cost;
-	char source[160], *text;
-	int error;
+		const char *what;
+	} found[] = {
+		{"unmap_ns", costs->unmap_ns, call},
+		{"unmap_queue_ns", costs->unmap_queue_ns, "difference between 16 queues and 1"},
+		{"map_ns", costs->map_ns, end},
+		{"map_queue_ns", costs->map_queue_ns, "difference between 16 queues and 1"},
+		{"dispatch_ns", costs->dispatch_ns, packets},
+		{"complete_ns", costs->complete_ns, packets},
+	};
 
-	if (!file)
-		return -ENOENT;
-	snprintf(source, sizeof(source),
-		 "gpreempt selftest --calibrate (%s), %s; the shortest of %d measurements",
-		 GP_VERSION, report->virtual_gpu ? "on a virtual GPU" : report->gpu->name, ROUNDS);
-	cost = json_object_get(file, "cost");
-	for (size_t i = 0; i < GP_ARRAY_SIZE(found); i++)
-		/* Lost in the noise of the host: not measured. */
+	for (size_t i = 0; i < GP_ARRAY_SIZE(found); i++) {
+		char source[384];
+
+		snprintf(source, sizeof(source),
+			 "gpreempt selftest --calibrate (%s), %s; the shortest of %d measurements; "
+			 "%s",
+			 GP_VERSION, report->virtual_gpu ? "on a virtual GPU" : report->gpu->name,
+			 ROUNDS, found[i].what);
 		if (found[i].value)
 			json_object_set_new(cost, found[i].key,
 					    json_pack("{s:I, s:s, s:s}", "value",
 						      (json_int_t)found[i].value, "kind",
 						      "measured", "source", source));
+	}
+}
+
+int gp_selftest_calibration_write(const struct gp_selftest_report *report,
+				  const struct gp_selftest_costs *costs, const char *base,
+				  const char *path, bool named, struct gp_diag *diag)
+{
+	json_t *file = base_file(report->gpu, base, diag);
+	char *text;
+	int error;
+
+	if (!file)
+		return -ENOENT;
+	set_costs(json_object_get(file, "cost"), report, costs);
 	text = json_dumps(file, JSON_INDENT(2));
-	error = text ? gp_file_write_atomic(path, text, strlen(text)) : -ENOMEM;
+	error = !text   ? -ENOMEM
+		: named ? gp_file_write_atomic(path, text, strlen(text))
+			: gp_file_replace(path, text, strlen(text));
 	free(text);
 	json_decref(file);
 	return error ? gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error)) : 0;

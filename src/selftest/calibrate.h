@@ -6,20 +6,37 @@
 
 #include "selftest/selftest.h"
 
+/* 0: not measured; it was not seen, or is lost in the noise of the host. */
 struct gp_selftest_costs {
 	u64 unmap_ns, unmap_queue_ns, map_ns, map_queue_ns;
 	u64 dispatch_ns, complete_ns;
 	u64 create_ns; /* hsa_queue_create(); not part of a GPU file */
 };
 
+/* The shortest times of several cycles with so many queues; 0: none was seen. */
+struct gp_selftest_shortest {
+	u64 unmap, map;
+	u64 queues; /* that were mapped: the runtime may have some as well */
+};
+
+/* ---- costs.c ---- */
+
+/* A time of 0 was not seen. */
+void gp_selftest_shortest_take(u64 *shortest, u64 ns);
+/* unmap and map from those with few and with many queues; dispatch_ns and complete_ns are set. */
+void gp_selftest_costs_take(struct gp_selftest_costs *costs, const struct gp_selftest_shortest *few,
+			    const struct gp_selftest_shortest *many);
+
+/* ---- calibrate.c ---- */
+
 /* -errno and the reason, in the user's language. */
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
 			  struct gp_selftest_costs *costs, char *reason, size_t size);
 
 /* A GPU file with these costs marked as measured. The rest is that of `base`; NULL: the file for
- * this kind of GPU. */
+ * this kind of GPU. `named`: the user chose the path, and a link there is followed. */
 int gp_selftest_calibration_write(const struct gp_selftest_report *report,
 				  const struct gp_selftest_costs *costs, const char *base,
-				  const char *path, struct gp_diag *diag);
+				  const char *path, bool named, struct gp_diag *diag);
 
 #endif

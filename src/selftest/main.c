@@ -288,7 +288,7 @@ static int run(const struct request *request, struct gp_selftest_report *report,
 	return error;
 }
 
-static int write_json(struct gp_diag *diag, const char *path, const json_t *json)
+static int write_json(struct gp_diag *diag, const char *path, bool named, const json_t *json)
 {
 	char *text = json_dumps(json, JSON_INDENT(2));
 	struct gp_buf lines = {.error = text ? 0 : -ENOMEM};
@@ -296,7 +296,9 @@ static int write_json(struct gp_diag *diag, const char *path, const json_t *json
 
 	gp_buf_puts(&lines, text ? text : "");
 	gp_buf_puts(&lines, "\n");
-	error = lines.error ? lines.error : gp_file_write_atomic(path, lines.data, lines.len);
+	error = lines.error ? lines.error
+		: named     ? gp_file_write_atomic(path, lines.data, lines.len)
+			    : gp_file_replace(path, lines.data, lines.len);
 	gp_buf_free(&lines);
 	free(text);
 	return error ? gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error)) : 0;
@@ -338,7 +340,7 @@ static void show_shares(const struct gp_selftest_report *report)
 static int write_file(const struct request *request, const json_t *json)
 {
 	const char *path = request->file ? request->file : DEFAULT_FILE;
-	int error = write_json(request->diag, path, json);
+	int error = write_json(request->diag, path, request->file, json);
 
 	if (!error && !request->file)
 		printf(_("The full results are in %s.\n"), path);
@@ -391,7 +393,7 @@ static void show_costs(const struct request *request, const struct gp_selftest_c
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++)
 		fprintf(request->talk, "%-20s %s\n", gettext(rows[i].name),
-			gp_duration_text(rows[i].ns).text);
+			rows[i].ns ? gp_duration_text(rows[i].ns).text : _("not measured"));
 }
 
 static int calibrate(const struct request *request, struct gp_selftest_report *report)
@@ -418,7 +420,8 @@ static int calibrate(const struct request *request, struct gp_selftest_report *r
 			       ? GP_EXIT_FAILED
 			       : GP_EXIT_OK;
 	show_costs(request, &costs);
-	error = gp_selftest_calibration_write(report, &costs, request->base, path, request->diag);
+	error = gp_selftest_calibration_write(report, &costs, request->base, path,
+					      request->calibration, request->diag);
 	if (!error)
 		fprintf(request->talk,
 			_("The costs are in %s; saving and restoring waves was not measured.\n"),

@@ -367,9 +367,11 @@ static bool obey(struct gp_selftest_kernel_work *work, char command)
 		return true;
 	case 'w':
 		answer(work, gp_selftest_work_submit(work));
+		/* From here on, whatever is asked next: the packet may end before that is. */
+		gp_selftest_work_watch(work);
 		return true;
 	case 'a':
-		answer(work, gp_selftest_work_done_at(work));
+		answer(work, work->done_at);
 		return true;
 	case 'q':
 		answer(work, gp_selftest_work_create_ns(work));

@@ -56,6 +56,7 @@ struct gp_selftest_kernel_work {
 	struct gp_selftest_hsa_queue *queues[GP_WORK_QUEUES];
 	uint64_t done[GP_WORK_QUEUES][GP_WORK_PACKETS];
 	uint64_t submitted; /* batches */
+	long done_at;       /* CLOCK_MONOTONIC, in ns; -1: it did not end */
 	char error[256];
 };
 
@@ -66,9 +67,9 @@ void gp_selftest_work_push(struct gp_selftest_kernel_work *work, uint32_t index,
 
 /* work_time.c: times in ns, or -1. Packets that wait for the one before, or not. */
 long gp_selftest_work_packet_ns(struct gp_selftest_kernel_work *work, bool serial);
-/* A packet for the first queue, and when (CLOCK_MONOTONIC) it was complete. */
+/* A packet for the first queue; then polls for its end and sets `done_at`. */
 long gp_selftest_work_submit(struct gp_selftest_kernel_work *work);
-long gp_selftest_work_done_at(struct gp_selftest_kernel_work *work);
+void gp_selftest_work_watch(struct gp_selftest_kernel_work *work);
 long gp_selftest_work_create_ns(struct gp_selftest_kernel_work *work);
 
 /* dlopen() of a library of ROCm, also where AMD's packages put it (/opt/rocm, /opt/rocm-X.Y.Z).

@@ -78,9 +78,9 @@ long gp_selftest_work_submit(struct gp_selftest_kernel_work *work)
 	return 0;
 }
 
-long gp_selftest_work_done_at(struct gp_selftest_kernel_work *work)
+void gp_selftest_work_watch(struct gp_selftest_kernel_work *work)
 {
-	return wait_for(work, work->done[0][0]) < 0 ? -1 : (long)now();
+	work->done_at = wait_for(work, work->done[0][0]) < 0 ? -1 : (long)now();
 }
 
 long gp_selftest_work_create_ns(struct gp_selftest_kernel_work *work)

@@ -175,6 +175,12 @@ static void devices_are_written_to_and_links_followed(void **state)
 	assert_true(S_ISLNK(info.st_mode));
 	assert_int_equal(gp_file_read(path, 100, &text), 0);
 	assert_string_equal(text.data, "new");
+	/* A name that the user did not choose: the link goes, its target stays. */
+	assert_int_equal(gp_file_replace(link, "other", 5), 0);
+	assert_int_equal(lstat(link, &info), 0);
+	assert_true(S_ISREG(info.st_mode));
+	assert_int_equal(gp_file_read(path, 100, &text), 0);
+	assert_string_equal(text.data, "new");
 	gp_buf_free(&text);
 	place_remove(dir);
 }

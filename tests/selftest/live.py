@@ -151,7 +151,13 @@ def check_without_a_kernel(expected):
     if expected == "barriers":
         assert "no kernel for gfx90a" in result["work_reason"], result
         await_quiet()
+        victim = os.path.join(place, "victim")
+        with open(victim, "w") as file:
+            file.write("kept")
+        os.symlink(victim, os.path.join(place, "gpreempt-selftest.json"))
         done = selftest("--cycles", "1")
+        with open(victim) as file:  # a name that was not given is never a way to another file
+            assert file.read() == "kept"
         assert "Only barrier packets were submitted (this build has no kernel for gfx90a" in done.stdout, done.stdout
         with open(os.path.join(place, "gpreempt-selftest.json")) as file:
             assert json.load(file)["work"] == "barriers"

@@ -8,6 +8,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -17,6 +18,32 @@ MS = 1000000
 RANGES = {"unmap_ns": (60, 120), "unmap_queue_ns": (10, 20), "map_ns": (60, 120), "map_queue_ns": (10, 20),
           "dispatch_ns": (20, 40), "complete_ns": (30, 40)}
 LIMIT = 280
+WORK = os.path.join(os.environ["GP_BIN"], "gpreempt-selftest-work")
+# Inside the virtual machine: later and later, until the packet has ended before the question.
+ASK_LATE = """
+import subprocess, sys, time
+work = subprocess.Popen([sys.argv[1], "1", "1", "virtual"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+def answer(letter):
+    work.stdin.write(letter)
+    word, number = work.stdout.readline().split()
+    assert word == b"ok", word
+    return int(number)
+assert work.stdout.readline().startswith(b"ok 1 ")
+for doubling in range(10):
+    begin = time.monotonic_ns()
+    answer(b"w")
+    time.sleep(0.02 * 2 ** doubling)
+    asked = time.monotonic_ns()
+    at = answer(b"a")
+    assert at > begin, (at, begin)
+    if at < asked:
+        break
+else:
+    sys.exit("the time is that of the question")
+work.kill()
+work.wait()
+print("passed")
+"""
 
 
 class Calibrate(unittest.TestCase):
@@ -24,11 +51,12 @@ class Calibrate(unittest.TestCase):
         self.place = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.place)
 
-    def run_it(self, *command):
+    def run_it(self, *command, **options):
         env = dict(os.environ, LC_ALL="C.UTF-8")
         for name in ("LANGUAGE", "GPREEMPT_DIR", "GPREEMPT_VGPU"):
             env.pop(name, None)
-        return subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=LIMIT)
+        return subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=LIMIT,
+                              **options)
 
     def test_hidden_costs_are_found_within_ten_per_cent(self):
         seed = random.randrange(1 << 32)
@@ -46,9 +74,11 @@ class Calibrate(unittest.TestCase):
         for key, value in hidden.items():
             entry = measured["cost"][key]
             self.assertEqual(entry["kind"], "measured")
+            self.assertIn("the shortest of 8 measurements; ", entry["source"])
             self.assertAlmostEqual(entry["value"] / value, 1, delta=0.1, msg=f"{key}, seed {seed}: {hidden}, {done.stdout}")
         self.assertEqual(measured["chip"], gpu["chip"])
         self.assertEqual(measured["cost"]["save_ns"], gpu["cost"]["save_ns"])
+        self.assertIn("includes the driver call", measured["cost"]["map_ns"]["source"])
         # It is a GPU file like any other.
         done = self.run_it(GPREEMPT, "vgpu", "--gpu", found, "--", "true")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -56,6 +86,20 @@ class Calibrate(unittest.TestCase):
         scenario.write_text(f"[run]\ntime = 1s\n[gpu]\nchip = {found}\n[job one]\nclass = offline\narrival = closed\nkernel = 20ms\n")
         done = self.run_it(GPREEMPT, "sim", scenario)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_link_with_the_usual_name_is_replaced_and_not_followed(self):
+        victim, usual = self.place / "victim", self.place / "gpreempt-calibration.json"
+        victim.write_text("kept")
+        usual.symlink_to(victim)
+        done = self.run_it(GPREEMPT, "vgpu", "--gpu", GPU, "--", GPREEMPT, "selftest", "--calibrate", cwd=self.place)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(victim.read_text(), "kept")
+        self.assertFalse(usual.is_symlink())
+        self.assertIn("cost", json.loads(usual.read_text()))
+
+    def test_the_end_of_a_packet_is_not_when_it_is_asked_for(self):
+        done = self.run_it(GPREEMPT, "vgpu", "--gpu", GPU, "--", sys.executable, "-c", ASK_LATE, WORK)
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+/* The costs that follow from the times of --calibrate. */
+#include "selftest/calibrate.h"
+
+void gp_selftest_shortest_take(u64 *shortest, u64 ns)
+{
+	if (ns && (!*shortest || ns < *shortest))
+		*shortest = ns;
+}
+
+static u64 minus(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What both have and what each queue adds. `packet`: a part of both that is not of the queues. */
+static void split(u64 few, u64 few_queues, u64 many, u64 many_queues, u64 packet, u64 *all,
+		  u64 *queue)
+{
+	*all = *queue = 0;
+	/* With one of the two missing, neither is known. */
+	if (!few || !many)
+		return;
+	*queue = minus(many, few) / (many_queues > few_queues ? many_queues - few_queues : 1);
+	*all = minus(few, few_queues * *queue + packet);
+}
+
+void gp_selftest_costs_take(struct gp_selftest_costs *costs, const struct gp_selftest_shortest *few,
+			    const struct gp_selftest_shortest *many)
+{
+	split(few->unmap, few->queues, many->unmap, many->queues, 0, &costs->unmap_ns,
+	      &costs->unmap_queue_ns);
+	split(few->map, few->queues, many->map, many->queues,
+	      costs->dispatch_ns + costs->complete_ns, &costs->map_ns, &costs->map_queue_ns);
+}

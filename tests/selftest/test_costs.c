@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/* The costs of --calibrate: a time that was not seen is missing, not 0 and not the largest number.
+ */
+#include "testlib.h"
+
+#include "selftest/calibrate.h"
+
+static void costs_are_split_by_queue(void **state)
+{
+	struct gp_selftest_shortest few = {.unmap = 120, .map = 230, .queues = 1};
+	struct gp_selftest_shortest many = {.unmap = 420, .map = 530, .queues = 16};
+	struct gp_selftest_costs costs = {.dispatch_ns = 7, .complete_ns = 3};
+
+	(void)state;
+	gp_selftest_costs_take(&costs, &few, &many);
+	assert_int_equal(costs.unmap_queue_ns, 20);
+	assert_int_equal(costs.unmap_ns, 100);
+	assert_int_equal(costs.map_queue_ns, 20);
+	assert_int_equal(costs.map_ns, 200);
+}
+
+static void a_time_not_seen_gives_no_cost(void **state)
+{
+	struct gp_selftest_shortest few = {.unmap = 0, .map = 230, .queues = 1};
+	struct gp_selftest_shortest many = {.unmap = 420, .map = 0, .queues = 16};
+	struct gp_selftest_costs costs = {0};
+
+	(void)state;
+	gp_selftest_shortest_take(&few.unmap, 0);
+	gp_selftest_costs_take(&costs, &few, &many);
+	assert_int_equal(costs.unmap_queue_ns, 0);
+	assert_int_equal(costs.unmap_ns, 0);
+	assert_int_equal(costs.map_queue_ns, 0);
+	assert_int_equal(costs.map_ns, 0);
+}
+
+static void the_shortest_counts_and_zero_does_not(void **state)
+{
+	u64 shortest = 0;
+
+	(void)state;
+	gp_selftest_shortest_take(&shortest, 0);
+	assert_int_equal(shortest, 0);
+	gp_selftest_shortest_take(&shortest, 9);
+	gp_selftest_shortest_take(&shortest, 0);
+	gp_selftest_shortest_take(&shortest, 5);
+	gp_selftest_shortest_take(&shortest, 6);
+	assert_int_equal(shortest, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(costs_are_split_by_queue),
+		cmocka_unit_test(a_time_not_seen_gives_no_cost),
+		cmocka_unit_test(the_shortest_counts_and_zero_does_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
