@@ -2,13 +2,17 @@
 #include "cli/bundle.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/i18n.h"
 
 #define BUNDLE_MAX (64u << 20)
 #define START      "{\"" GP_CLI_BUNDLE_KEY "\":"
+#define START_MAX  256 /* with blanks */
 
 /* Without blanks: indented or not. */
 static bool starts_as_bundle(const char *text, size_t len)
@@ -25,16 +29,44 @@ static bool starts_as_bundle(const char *text, size_t len)
 	return !*expected;
 }
 
+/*
+ * Opens the file if it is a bundle; -1: something else. Only a regular file can be looked at
+ * without taking from it what its reader needs: even opening and closing a pipe ends its writer.
+ */
+static int open_bundle(const char *path)
+{
+	char start[START_MAX];
+	struct stat info;
+	ssize_t got;
+	int fd;
+
+	if (gp_file_is_standard(path) || stat(path, &info) || !S_ISREG(info.st_mode))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	got = pread(fd, start, sizeof(start), 0);
+	if (got > 0 && starts_as_bundle(start, (size_t)got))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 json_t *gp_cli_bundle_read(const char *path, struct gp_diag *diag, int *error)
 {
 	struct gp_buf text = {0};
 	json_error_t why;
 	json_t *bundle = NULL;
+	int fd = open_bundle(path);
 
 	*error = 0;
-	if (gp_file_is_standard(path) || gp_file_read(path, BUNDLE_MAX, &text) ||
-	    !starts_as_bundle(gp_buf_str(&text), text.len)) {
+	if (fd < 0)
+		return NULL;
+	*error = gp_file_read_fd(fd, BUNDLE_MAX, &text);
+	close(fd);
+	if (*error) {
 		gp_buf_free(&text);
+		gp_fail(diag, *error, "cannot read %s: %s", path, strerror(-*error));
 		return NULL;
 	}
 	bundle = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, &why);

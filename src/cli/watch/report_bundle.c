@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt report-bundle: this machine in one file, to be sent to somebody who cannot touch it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/parse.h"
 #include "cli/bundle.h"
 #include "cli/command.h"
 #include "cli/watch/documents.h"
@@ -49,10 +53,15 @@ struct settings {
 
 /* ---- what goes in ---- */
 
-/* Identifies a card, not a kind of card. */
+/* Identifies a card or the links of one machine, not a kind of card. */
 static bool is_serial(const char *line, size_t len)
 {
-	return len > 10 && strncmp(line, "unique_id ", 10) == 0;
+	static const char *const keys[] = {"unique_id ", "hive_id "};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(keys); i++)
+		if (len > strlen(keys[i]) && strncmp(line, keys[i], strlen(keys[i])) == 0)
+			return true;
+	return false;
 }
 
 static json_t *clean(const char *text, size_t len)
@@ -117,25 +126,105 @@ static json_t *all_files(const struct settings *settings)
 	return files;
 }
 
-/* A result of another command. One that was named must be there. */
-static int add_result(const struct settings *settings, json_t *bundle, const char *key,
-		      const char *named, const char *usual)
+/* ---- results of other commands ---- */
+
+/* Only these members go in: a file of this name may be anything. */
+static const struct result {
+	const char *key, *file, *command;
+	const char *mark; /* an object or an array that every such file has */
+	const char *members[10];
+} results[] = {
+	{"selftest",
+	 "gpreempt-selftest.json",
+	 "gpreempt selftest",
+	 "mechanisms",
+	 {"gpreempt", "kernel", "gpu", "virtual", "work", "work_reason", "cycles", "mechanisms"}},
+	{"calibration",
+	 "gpreempt-calibration.json",
+	 "gpreempt selftest --calibrate",
+	 "cost",
+	 {"name", "title", "chip", "cost", "compat", "native"}},
+};
+
+/* The user, root, or the user for whom sudo runs this. */
+static bool is_trusted(uid_t owner)
 {
+	const char *sudo = getenv("SUDO_UID"), *end = sudo ? sudo + strlen(sudo) : NULL;
+	u64 uid;
+
+	if (owner == 0 || owner == geteuid())
+		return true;
+	return geteuid() == 0 && sudo && gp_parse_u64(&sudo, end, &uid) && sudo == end &&
+	       uid == owner;
+}
+
+/*
+ * A file that was not named is in a directory where another user may have put it: a link to a file
+ * that only root may read, or a pipe that never ends.
+ */
+static int read_usual(const char *path, struct gp_buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), error;
+	struct stat info;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &info))
+		error = -errno;
+	else if (!S_ISREG(info.st_mode) || !is_trusted(info.st_uid))
+		error = -EPERM;
+	else
+		error = gp_file_read_fd(fd, RESULT_MAX, out);
+	close(fd);
+	return error;
+}
+
+/* NULL: not a file of that command. */
+static json_t *known_members(const struct result *result, const json_t *file)
+{
+	const json_t *mark = json_object_get(file, result->mark);
+	json_t *known;
+
+	if (!json_is_object(mark) && !json_is_array(mark))
+		return NULL;
+	known = json_object();
+	for (const char *const *member = result->members; *member; member++) {
+		json_t *value = json_object_get(file, *member);
+
+		if (value)
+			json_object_set(known, *member, value);
+	}
+	return known;
+}
+
+/* One that was named must be there; of the others, only one that exists is worth a word. */
+static int add_result(const struct settings *settings, json_t *bundle, const struct result *result,
+		      const char *named)
+{
+	const char *path = named ? named : result->file;
 	struct gp_buf text = {0};
-	json_error_t why;
-	json_t *json = NULL;
-	int error = gp_file_read(named ? named : usual, RESULT_MAX, &text);
+	json_error_t why = {0};
+	json_t *file = NULL, *known;
+	int error = named ? gp_file_read(path, RESULT_MAX, &text) : read_usual(path, &text);
 
 	if (!error)
-		json = json_loadb(gp_buf_str(&text), text.len, 0, &why);
+		file = json_loadb(gp_buf_str(&text), text.len, 0, &why);
 	gp_buf_free(&text);
-	if (named && !json_is_object(json)) {
-		json_decref(json);
-		return gp_fail(settings->diag, error ? error : -EBADMSG, "cannot read %s: %s",
-			       named, error ? strerror(-error) : why.text);
-	}
-	json_object_set_new(bundle, key, json_is_object(json) ? json_incref(json) : json_null());
-	json_decref(json);
+	known = known_members(result, file);
+	json_decref(file);
+	json_object_set_new(bundle, result->key, known ? known : json_null());
+	if (known || (!named && error == -ENOENT))
+		return 0;
+	if (!named)
+		gp_diag(settings->diag, GP_WARNING,
+			"%s is left out: not a regular file of this user with the results of '%s'",
+			path, result->command);
+	else if (error || *why.text)
+		return gp_fail(settings->diag, error ? error : -EBADMSG, "cannot read %s: %s", path,
+			       error ? strerror(-error) : why.text);
+	else
+		return gp_fail(settings->diag, -EBADMSG, "%s does not have the results of '%s'",
+			       path, result->command);
 	return 0;
 }
 
@@ -168,12 +257,8 @@ static json_t *collect(const struct settings *settings)
 	json_object_set_new(bundle, "gpreempt", json_string(GP_VERSION));
 	json_object_set_new(bundle, "libc", json_string(gnu_get_libc_version()));
 	error = add_doctor(settings, bundle);
-	error = error ? error
-		      : add_result(settings, bundle, "selftest", settings->selftest,
-				   "gpreempt-selftest.json");
-	error = error ? error
-		      : add_result(settings, bundle, "calibration", settings->calibration,
-				   "gpreempt-calibration.json");
+	error = error ? error : add_result(settings, bundle, &results[0], settings->selftest);
+	error = error ? error : add_result(settings, bundle, &results[1], settings->calibration);
 	json_object_set_new(bundle, "files", all_files(settings));
 	if (!error)
 		return bundle;
@@ -204,15 +289,16 @@ static void list(json_t *bundle)
 static int write_bundle(const struct settings *settings, const json_t *bundle, const char *path)
 {
 	char *text = json_dumps(bundle, JSON_INDENT(1));
-	FILE *out;
-	int error = 0;
+	int fd, error;
 
 	if (!text)
 		return -ENOMEM;
-	out = fopen(path, "wxe"); /* an older report stays */
-	if (!out || fprintf(out, "%s\n", text) < 0 || fflush(out))
-		error = -errno;
-	if (out && fclose(out) && !error)
+	/* An older report stays. The debugfs files in it are root's: for no other user. */
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	error = fd < 0 ? -errno : gp_file_write_fd(fd, text, strlen(text));
+	if (!error)
+		error = gp_file_write_fd(fd, "\n", 1);
+	if (fd >= 0 && close(fd) && !error)
 		error = -errno;
 	free(text);
 	if (error)
@@ -293,6 +379,6 @@ const struct gp_command gp_cli_report_bundle = {
 	.options = options,
 	.examples = "  sudo gpreempt report-bundle\n"
 		    "  gpreempt report-bundle --list\n"
-		    "  gpreempt analyze gpreempt-report.json\n",
+		    "  sudo gpreempt analyze gpreempt-report.json\n",
 	.run = run,
 };
