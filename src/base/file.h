@@ -51,8 +51,8 @@ bool gp_root_exists(const struct gp_root *root, const char *format, ...)
 int gp_file_write_atomic(const char *path, const void *data, size_t len);
 
 /*
- * The same for a name that the user did not choose: whatever has it, a symbolic link as well, is
- * replaced and never followed.
+ * The same for a default name, which the user did not choose: replaces a symbolic link, device or
+ * pipe of that name instead of following it or writing to it.
  */
 int gp_file_replace(const char *path, const void *data, size_t len);
 
