@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -33,6 +34,15 @@
 #define AGAIN_MAX_MS 500
 #define LOOK_MS      5
 
+/* Whether this code is linked into the program itself. Its name there is what it was called by: a
+ * name without a path would be looked for in the working directory. */
+static bool is_program(const Dl_info *here)
+{
+	Dl_info program;
+
+	return dladdr((void *)getauxval(AT_PHDR), &program) && program.dli_fbase == here->dli_fbase;
+}
+
 /* Beside the library or the program that has it inside: build tree, then installed. */
 static int find_program(char *out, size_t size)
 {
@@ -48,12 +58,14 @@ static int find_program(char *out, size_t size)
 		return snprintf(out, size, "%s", named) < (int)size ? 0 : -ENAMETOOLONG;
 	if (!dladdr((void *)find_program, &info) || !info.dli_fname)
 		return -ENOENT;
-	/* The main program's name is what it was called by; the kernel knows better. */
-	if (!realpath(info.dli_fname, self) || access(self, R_OK) != 0) {
+	if (is_program(&info)) {
 		ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
 		if (length <= 0)
 			return -ENOENT;
 		self[length] = '\0';
+	} else if (!realpath(info.dli_fname, self)) {
+		return -ENOENT;
 	}
 	slash = strrchr(self, '/');
 	if (!slash)

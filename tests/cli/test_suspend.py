@@ -101,6 +101,19 @@ class Suspend(Commands):
         self.assertRegex(done.stdout, rf"^process {self.pid}: 3 queues suspended\n"
                                       rf"process {self.pid}: 3 queues resumed after [0-9.]+ s\n$")
 
+    def test_the_working_directory_does_not_decide_which_holder_runs(self):
+        bad, marker = os.path.join(self.place, "bad"), os.path.join(self.place, "marker")
+        os.mkdir(bad)
+        for name in ("gpreempt", "gpreempt-holder"):
+            with open(os.path.join(bad, name), "w") as file:
+                file.write(f"#!/bin/sh\n: > {marker}\n")
+            os.chmod(os.path.join(bad, name), 0o755)
+        env = dict(self.env, PATH=os.path.dirname(GPREEMPT))
+        del env["GPREEMPT_HOLDER"]
+        done = subprocess.run(["gpreempt", "suspend", self.pid, "--for", "10ms"], env=env, cwd=bad, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
+        self.assertFalse(os.path.exists(marker), done.stdout)
+
     def test_swapping_needs_a_driver_that_can(self):
         done = self.command("suspend", self.pid, "--swap", "--for", "20ms")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
