@@ -59,7 +59,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_AGENT_WORKS] = N_("the process was started with 'gpreempt run'"),
 	[GP_SAY_AGENT_SILENT] = N_("the agent in process %u does not answer: %m"),
 	[GP_SAY_AGENT_VERSION] =
-		N_("the agent in process %u is a different version; restart the program"),
+		N_("the agent in process %u has a different version; restart the program"),
 	[GP_SAY_USES_NVIDIA] = N_("process %u uses an NVIDIA GPU"),
 
 	[GP_SAY_NO_PROCESS] = N_("process %u does not exist"),

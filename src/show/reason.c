@@ -173,8 +173,7 @@ static int say_note(const struct words *w, char *out, size_t size)
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
 			return snprintf(out, size,
-					_("requested a time slice for %s based on its priority"),
-					w->job);
+					_("a time slice by priority is requested for %s"), w->job);
 		return snprintf(out, size, _("requested a GPU share for %s based on its weight"),
 				w->job);
 	default:

@@ -235,7 +235,7 @@ static int put_forecast(struct gp_doc *doc, const struct fit *fit, struct gp_sim
 	double one = rows[0].measured;
 	int error = 0;
 
-	gp_doc_table(doc, "forecast", "Forecast of the study for two processes, cumulative");
+	gp_doc_table(doc, "forecast", "Forecast for two processes, cumulative");
 	gp_doc_column(doc, "step", "STEP");
 	gp_doc_column(doc, "low", "LOW");
 	gp_doc_column(doc, "high", "HIGH");

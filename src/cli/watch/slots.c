@@ -351,7 +351,8 @@ static void add_summary(struct gp_doc *doc, const struct gp_inspect_slots *slots
 	if (!slots->pids_from[0] && counts.active && options->from_file)
 		gp_doc_line(doc, "PID is unknown: give the mqds saved with this file (--mqds).");
 	else if (!slots->pids_from[0] && counts.active)
-		gp_doc_line(doc, "PID is unknown: cannot read mqds.");
+		gp_doc_line(doc,
+			    "PID is unknown: mqds, which names the processes, cannot be read.");
 }
 
 /* ---- documents ---- */

@@ -179,7 +179,7 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "layer", "LAYER");
 	gp_doc_column(doc, "sum_ns", "SUM OF CALLS");
-	gp_doc_column(doc, "alone_ns", "TIME AS DEEPEST LAYER");
+	gp_doc_column(doc, "alone_ns", "SELF TIME");
 	gp_doc_column(doc, "share", "SHARE OF RUN");
 	gp_doc_bars(doc);
 	if (any) {
