@@ -44,6 +44,7 @@ class Sharing(rig.Daemon):
         self.assertEqual(daemon.wait(LIMIT), 0)
 
         def all_lifted():
+            """A queue without a mask, as one that was made after that, has all CUs as well."""
             queues = [queue for process in self.json("vgpu", "status")["processes"] if process["pid"] in pids
                       for queue in process["queues"] if queue["type"] in ("aql", "compute")]
             return queues and all(not queue["cu_mask"] or bin(int(queue["cu_mask"], 16)).count("1") == 80
@@ -58,7 +59,7 @@ class Sharing(rig.Daemon):
         self.daemon(CONFIG)
         self.until(side_by_side, "no shares again")
         os.kill(self.job("case_a_cnn")["pid"], signal.SIGKILL)
-        self.until(lambda: bin(masks().get("offline_trainer") or 0).count("1") == 80, "the rest is not given back")
+        self.until(lambda: list(self.jobs()) == ["offline_trainer"] and all_lifted(), "the rest is not given back")
 
 
 if __name__ == "__main__":
