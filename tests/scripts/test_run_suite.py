@@ -37,6 +37,14 @@ class RunSuite(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL the tests left files in TMPDIR: gp-left", done.stdout)
 
+    def test_a_name_that_is_not_a_test_fails_and_the_nearest_is_named(self):
+        with tempfile.TemporaryDirectory(prefix="gpr") as place:
+            pathlib.Path(place, "meson-info").mkdir()
+            pathlib.Path(place, "meson-info", "intro-tests.json").write_text('[{"name": "cli-find"}, {"name": "hqds"}]')
+            done = subprocess.run([SUITE, place, "hqds", "clifind"], stdout=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout.splitlines()[0], "no test 'clifind'; did you mean cli-find?")
+
     def test_a_failed_test_is_named(self):
         done = self.suite("true", "FAIL", 1)
         self.assertEqual(done.returncode, 1)
