@@ -200,7 +200,6 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 	owner->pid = 0;
 	error = gp_agent_settle(agent, 0, &cost);
 	share_error = gp_agent_drop_share(agent, owner);
-	gp_agent_drop_ruled(agent, owner);
 	if (error || share_error)
 		agent->retry_at = gp_agent_now(agent) + RETRY_NS;
 }

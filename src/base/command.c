@@ -244,7 +244,8 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 		sink->errors++;
 	else
 		label = severity == GP_WARNING ? _("warning: ") : _("note: ");
-	fprintf(stderr, "%s%s: %s%s\n", PREFIX(sink->command), sink->command->name, label, text);
+	fprintf(sink->kept ? sink->kept : stderr, "%s%s: %s%s\n", PREFIX(sink->command),
+		sink->command->name, label, text);
 }
 
 void gp_command_diag_init(struct gp_command_diag *sink, const struct gp_command *command)

@@ -6,6 +6,8 @@
 #ifndef GP_BASE_COMMAND_H
 #define GP_BASE_COMMAND_H
 
+#include <stdio.h>
+
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/i18n.h"
@@ -28,6 +30,7 @@ enum gp_completion {
 	GP_COMPLETE_POLICY,
 	GP_COMPLETE_ORDER,  /* of top */
 	GP_COMPLETE_WHEN,   /* auto, always, never */
+	GP_COMPLETE_FORMAT, /* text, json, csv */
 	GP_COMPLETE_CONFIG, /* check and reload */
 	GP_COMPLETE_VGPU,   /* start, stop, status; after "--" a program and its arguments */
 };
@@ -90,6 +93,7 @@ struct gp_command_diag {
 	struct gp_diag diag;
 	const struct gp_command *command;
 	size_t errors;
+	FILE *kept; /* the messages go here; NULL: stderr */
 };
 
 void gp_command_diag_init(struct gp_command_diag *sink, const struct gp_command *command);

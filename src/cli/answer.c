@@ -6,9 +6,9 @@
 #include "cli/command.h"
 #include "show/doc.h"
 
-int gp_cli_answer(struct gp_doc *doc, bool json, struct gp_diag *diag)
+int gp_cli_answer(struct gp_doc *doc, enum gp_show_format format, struct gp_diag *diag)
 {
-	int error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	int error = gp_show_print(doc, stdout, format);
 
 	gp_doc_free(doc);
 	/* A stream that failed is reported when the command ends. */

@@ -8,6 +8,7 @@
 
 #include "base/command.h"
 #include "base/parse.h"
+#include "show/doc.h"
 
 /* NULL-terminated, in the order of `gpreempt --help`. */
 extern const struct gp_command *const gp_cli_commands[];
@@ -24,9 +25,8 @@ extern const struct gp_command gp_cli_analyze, gp_cli_compare, gp_cli_completion
 /* The title of the group that begins with this command, translated; NULL: it begins none. */
 const char *gp_cli_command_group(const struct gp_command *command);
 
-struct gp_doc;
 /* Prints the answer of a command and frees it; 0, or -errno after saying why. */
-int gp_cli_answer(struct gp_doc *doc, bool json, struct gp_diag *diag);
+int gp_cli_answer(struct gp_doc *doc, enum gp_show_format format, struct gp_diag *diag);
 
 /* Becomes the program gpreempt-NAME of a command without run(). Returns only on failure. */
 int gp_cli_exec(const struct gp_command *command, int argc, char **argv);

@@ -21,6 +21,7 @@ static const char *words_of(enum gp_completion completion)
 		[GP_COMPLETE_POLICY] = "off priority fair deadline quantum",
 		[GP_COMPLETE_ORDER] = "priority ran held preemptions pid p99 gpu",
 		[GP_COMPLETE_WHEN] = "auto always never",
+		[GP_COMPLETE_FORMAT] = "text json csv",
 		[GP_COMPLETE_CONFIG] = "check reload",
 		[GP_COMPLETE_VGPU] = NULL,
 	};

@@ -289,6 +289,14 @@ void gp_show_column_add(struct gp_doc *doc, struct gp_show_block *block,
 	block->columns[block->column_count++] = column;
 }
 
+void gp_doc_main(struct gp_doc *doc)
+{
+	struct gp_show_block *block = table(doc);
+
+	if (block)
+		block->main = true;
+}
+
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
 {
 	struct gp_show_block *block = table(doc);
@@ -421,6 +429,8 @@ int gp_show_print(const struct gp_doc *doc, FILE *out, enum gp_show_format forma
 		error = gp_json_print(out, json, format == GP_SHOW_JSON_LINE);
 		json_decref(json);
 		return error;
+	case GP_SHOW_CSV:
+		return gp_show_print_csv(doc, out, &(struct gp_show_csv){.header = true});
 	case GP_SHOW_MARKDOWN:
 		error = gp_doc_markdown(doc, &page);
 		break;

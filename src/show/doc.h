@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A document: facts, tables, lines, notes and curves as data. A command or an analysis fills in
- * one and prints it with gp_show_print(), as text for a terminal, JSON, Markdown or an HTML page.
+ * one and prints it with gp_show_print(), as text for a terminal, JSON, CSV, Markdown or an HTML
+ * page.
  *
  * Every part has a key and a title. The key is its name in JSON; NULL leaves the part out of JSON.
  * The title is what people read; NULL leaves the part out of everything but JSON. Titles, labels,
@@ -59,6 +60,8 @@ void gp_doc_table(struct gp_doc *doc, const char *key, const char *title);
  * titles.
  */
 void gp_doc_if_empty(struct gp_doc *doc, const char *text);
+/* Of the table added last: the list that CSV has; default: the first table that JSON has. */
+void gp_doc_main(struct gp_doc *doc);
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title);
 /* Of the column added last: left out when no row has a value (always so in a report) .. */
 void gp_doc_optional(struct gp_doc *doc);
@@ -106,10 +109,19 @@ enum gp_show_format {
 	GP_SHOW_JSON_LINE, /* on one line, for streams of answers */
 	GP_SHOW_MARKDOWN,
 	GP_SHOW_HTML, /* one page with everything in it: no script, no other file, light and dark */
+	GP_SHOW_CSV,  /* its list with a head, or its facts in one row */
 };
 
 /* 0, the document's error, or -EIO if the stream failed. doc may be NULL (out of memory). */
 int gp_show_print(const struct gp_doc *doc, FILE *out, enum gp_show_format format);
+
+/* CSV of one reading after another: the head only once, and the time of the reading in front. */
+struct gp_show_csv {
+	bool header;
+	const char *time; /* NULL: no such column */
+};
+
+int gp_show_print_csv(const struct gp_doc *doc, FILE *out, const struct gp_show_csv *how);
 
 /* The same in memory: a new reference, or NULL without memory; 0 or an error. */
 json_t *gp_doc_json(const struct gp_doc *doc);

@@ -36,6 +36,7 @@ struct gp_show_block {
 	struct gp_show_value *cells;
 	size_t cell_count, cell_capacity;
 	char *if_empty;
+	bool main;   /* TABLE: the list that CSV has */
 	u64 *values; /* SERIES; CURVES: of all curves, which are columns */
 	size_t value_count;
 	u64 start, step;

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """gpreempt hqd, mqd and runlist as a person runs them: files, pipes, copied trees, bad input."""
+import csv
 import fcntl
 import gzip
+import io
 import json
 import os
 import pty
@@ -262,7 +264,7 @@ class Files(unittest.TestCase):
 
     def test_bad_usage(self):
         for arguments in (["--pid", "x"], ["--pid", "0"], ["--gpu", "zz"], ["--gfx", "navi"],
-                          ["--watch", "0"], ["--watch", "5"], ["--watch=x"], ["--count", "1"], ["--nothing"], ["file"],
+                          ["--watch", "0"], ["--watch", "5"], ["--watch=x"], ["--count", "1"], ["--nothing"], ["file", "file"],
                           ["-f", "-", "--watch"], ["--raw", "--registers"],
                           ["-f", "-", "--mqds", "-"], ["--watch", "--count", "0"], ["--file"]):
             done = gpreempt("hqd", *arguments)
@@ -271,6 +273,30 @@ class Files(unittest.TestCase):
         done = gpreempt("hqd", "--help")
         self.assertEqual(done.returncode, 0)
         self.assertIn("--per-xcc", done.stdout)
+
+
+class Csv(unittest.TestCase):
+    def rows(self, *arguments):
+        done = gpreempt(*arguments, "--format", "csv")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def test_a_saved_file_needs_no_option(self):
+        self.assertEqual(gpreempt("hqd", HQDS).stdout, gpreempt("hqd", "--file", HQDS).stdout)
+        self.assertEqual(gpreempt("mqd", MQDS).stdout, gpreempt("mqd", "--file", MQDS).stdout)
+
+    def test_csv_has_the_rows_of_json(self):
+        slots = gpreempt_json("hqd", HQDS, "--json")["slots"]
+        rows = self.rows("hqd", HQDS)
+        self.assertEqual([row["ring"] for row in rows], [slot["ring"] or "" for slot in slots])
+        self.assertEqual(list(rows[0]), list(slots[0]))
+        self.assertEqual(len(self.rows("mqd", MQDS)), len(gpreempt_json("mqd", MQDS, "--json")["descriptors"]))
+
+    def test_the_runlist_is_one_list(self):
+        gpus = gpreempt_json("runlist", RLS, "--json")["gpus"]
+        rows = self.rows("runlist", RLS)
+        self.assertEqual([row["mqd"] for row in rows if row["mqd"]],
+                         [queue["mqd"] for gpu in gpus for process in gpu["processes"] for queue in process["queues"]])
 
 
 class Watch(unittest.TestCase):

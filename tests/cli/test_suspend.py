@@ -250,6 +250,19 @@ class Suspend(Commands):
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
             self.assertIn("process 2147483646 does not exist", done.stderr)
 
+    def test_a_directory_that_cannot_be_entered_is_not_an_empty_one(self):
+        closed = os.path.join(self.place, "closed")
+        os.mkdir(closed, 0o700)
+        missing = os.path.join(self.place, "missing")
+        os.chmod(self.place, 0o755)
+        for place, user in ((missing, {}), (closed, {"user": 65534, "group": 65534, "extra_groups": []})):
+            if user and os.geteuid() != 0:
+                continue
+            for command in (("status",), ("status", "--json"), ("release", "--all")):
+                done = run(GPREEMPT, *command, env=dict(self.env, GPREEMPT_DIR=place), **user)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), (place, command))
+                self.assertIn(f"cannot look for suspensions in {place}: ", done.stderr)
+
     def test_bad_usage(self):
         for arguments, said in ((("suspend",), "--group"), (("suspend", "x"), "'x'"),
                                 (("suspend", self.pid, "-1"), "-1"), (("suspend", self.pid, "q"), "'q'"),

@@ -39,10 +39,7 @@ struct agent {
 	bool silent; /* does not answer */
 	bool old;    /* speaks version 1 of the protocol */
 	bool unsealed;
-	bool blind;     /* has nothing to show yet */
-	bool old_ruled; /* does not know GP_MSG_AGENT_RULED */
-	struct gp_proto_msg_value ruled;
-	u32 ruled_count;
+	bool blind; /* has nothing to show yet */
 	u32 questions;
 	struct gp_wire_message message;
 };
@@ -244,14 +241,6 @@ static inline void agent_answer(struct agent *agent)
 		break;
 	case GP_MSG_AGENT_QUEUES:
 		agent_queues(agent);
-		break;
-	case GP_MSG_AGENT_RULED:
-		agent->ruled = *(const struct gp_proto_msg_value *)agent->message.body;
-		agent->ruled_count++;
-		if (agent->old_ruled)
-			gp_wire_refuse(agent->socket, ask, -EOPNOTSUPP, GP_SAY_UNKNOWN_REQUEST);
-		else
-			gp_wire_send(agent->socket, ask->type, ask->serial, 0, NULL, 0, -1);
 		break;
 	default:
 		fail_msg("the daemon asked an agent for %u", ask->type);

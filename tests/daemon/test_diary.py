@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import tempfile
 import termios
@@ -136,6 +137,13 @@ class Diary(rig.Daemon):
 
 class Terminal(unittest.TestCase):
     def test_ctrl_c_restores_the_terminal(self):
+        self.restores(lambda process, master: os.write(master, b"\x03"))
+
+    def test_a_signal_restores_the_terminal(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            self.restores(lambda process, master, number=number: process.send_signal(number))
+
+    def restores(self, end):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             file.write('{"is":"state","wall_ns":1700000000000000000,"pid":1}\n')
             file.flush()
@@ -153,7 +161,7 @@ class Terminal(unittest.TestCase):
                 self.assertTrue(select.select([master], [], [], rig.LIMIT)[0], text)
                 text += os.read(master, 4096)
             self.assertFalse(termios.tcgetattr(slave)[3] & termios.ECHO)
-            os.write(master, b"\x03")
+            end(process, master)
             self.assertEqual(process.wait(rig.LIMIT), 0)
             self.assertEqual(termios.tcgetattr(slave)[3], before[3])
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """gpreempt top on a real terminal (tmux), and commands beside it, with a daemon that has two jobs. Nothing here waits
 for a time: the screen is read until it shows what it must, and a minute without it is a failure."""
+import csv
+import io
 import json
 import os
 import re
@@ -51,6 +53,79 @@ class Daemon(unittest.TestCase):
 
     def priorities(self):
         return {job["pid"]: job["priority"] for job in json.loads(self.gpreempt("top", "--json"))["jobs"]}
+
+
+class Log(Daemon):
+    """A hundred lines that say the same are one with a count."""
+
+    def test_lines_that_say_the_same_are_one_with_a_count(self):
+        self.start_daemon("repeats", "100")
+        shown = self.gpreempt("log").splitlines()
+        self.assertEqual([line for line in shown if "trainer" in line], shown[-1:])
+        self.assertRegex(shown[-1], r"\(100 times until \d\d:\d\d:\d\d\.\d{6}\)$")
+        self.assertEqual(self.gpreempt("log", "--each").count("trainer"), 100)
+        self.assertEqual(sum(json.loads(line)["job"]["name"] == "trainer" for line in
+                             self.gpreempt("log", "--json").splitlines() if json.loads(line)["job"]), 100)
+
+    def test_csv_has_a_head_and_a_row_per_decision(self):
+        self.start_daemon("repeats", "3")
+        rows = list(csv.DictReader(io.StringIO(self.gpreempt("log", "--format", "csv"))))
+        costs = [int(row["cost_ns"]) for row in rows if row["job_name"] == "trainer"]
+        self.assertEqual(costs, [2000000, 3000000, 4000000])
+        self.assertEqual({row["waited_ns"] for row in rows if row["job_name"] == "trainer"}, {""})
+        watched = list(csv.DictReader(io.StringIO(
+            self.gpreempt("log", "--watch", "10ms", "--count", "2", "--lines", "1", "--format", "csv"))))
+        self.assertEqual([row["cost_ns"] for row in watched], ["4000000"] * 2)
+        self.assertLessEqual(float(watched[0]["time"]), float(watched[1]["time"]))
+
+    def test_followed_lines_come_at_once_and_repeats_with_a_count(self):
+        self.start_daemon("repeats", "0")
+        with subprocess.Popen([GPREEMPT, "log", "--follow"], env=self.env, stdout=subprocess.PIPE, text=True) as log:
+            try:
+                self.daemon.stdin.write("x")
+                self.daemon.stdin.flush()
+                line = next(line for line in log.stdout if "trainer" in line)
+                self.assertNotIn("times", line)
+                self.daemon.stdin.write("x" * 7)
+                self.daemon.stdin.flush()
+                counts = []
+                while sum(counts) < 7:
+                    line = log.stdout.readline()
+                    self.assertIn("trainer", line)
+                    found = re.search(r"\((\d+) times until", line)
+                    counts.append(int(found.group(1)) if found else 1)
+                self.assertEqual(sum(counts), 7)
+                self.assertLess(len(counts), 7)
+            finally:
+                log.terminate()
+
+
+class Lists(Daemon):
+    """What has rows has --watch and --format csv."""
+
+    def test_every_list_is_repeated_and_written_as_csv(self):
+        self.start_daemon()
+        for command in (["ps"], ["status"], ["stats"], ["stats", "--jobs"], ["why", self.low], ["log"]):
+            with self.subTest(command):
+                shown = self.gpreempt_quietly(*command, "--watch", "10ms", "--count", "3", "--format", "csv")
+                rows = list(csv.reader(io.StringIO(shown)))
+                self.assertEqual(rows[0][0], "time")
+                self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+                self.assertEqual(sum(row[0] == "time" for row in rows), 1)
+                lines = self.gpreempt_quietly(*command, "--watch", "10ms", "--count", "3", "--json").splitlines()
+                self.assertEqual(len([json.loads(line)["time"] for line in lines]), 3)
+        jobs = list(csv.DictReader(io.StringIO(self.gpreempt("stats", "--jobs", "--format", "csv"))))
+        self.assertEqual({job["pid"] for job in jobs}, {self.low, self.high})
+        jobs = list(csv.DictReader(io.StringIO(self.gpreempt("top", "--format", "csv"))))
+        self.assertEqual({job["pid"]: job["priority"] for job in jobs}, {self.low: "500", self.high: "2000"})
+
+    def gpreempt_quietly(self, *arguments):
+        """The machine of the test may have no GPU, which is said once."""
+        done = subprocess.run([GPREEMPT, *arguments], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLessEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stdout
 
 
 class Commands(Daemon):

@@ -3,8 +3,9 @@
  * A daemon with two jobs for the test of `gpreempt top`: an offline one, which has work, and an
  * online one, whose streams are of low priority; with the argument busy it has work as well. The
  * argument limit makes suspensions end after a second. With the arguments many N it has twenty jobs
- * on N GPUs, of which some have work now and then, and a latency target. Prints the directory and
- * two pids, and serves until its input ends.
+ * on N GPUs, of which some have work now and then, and a latency target. With the arguments repeats
+ * N, it declined a preemption N times and N more times while it is followed. Prints the directory
+ * and two pids, and serves until its input ends.
  */
 #include "rig.h"
 
@@ -56,8 +57,59 @@ static int serve_many(u32 gpus)
 	return 0;
 }
 
+/* The same decision, with another cost. */
+static void decline(struct rig *rig, const struct agent *for_it, u32 number)
+{
+	const struct gp_proto_msg_decision *kept;
+	struct gp_proto_msg_decision line = {.at_ns = number * GP_NS_PER_MS,
+					     .kind = GP_DECISION_NOTE,
+					     .why = GP_SCHED_WHY_DECLINED,
+					     .policy = GP_SCHED_PRIORITY,
+					     .job = 1,
+					     .other = 2,
+					     .job_pid = (u32)for_it->pid,
+					     .other_pid = 4711,
+					     .gpu_id = GPU,
+					     .waited_ns = GP_DAEMON_UNKNOWN,
+					     .ran_ns = GP_DAEMON_UNKNOWN,
+					     .cost_ns = (2 + number) * GP_NS_PER_MS,
+					     .saves_ns = GP_NS_PER_MS,
+					     .limit_ns = GP_DAEMON_UNKNOWN,
+					     .job_name = "trainer",
+					     .other_name = "server"};
+
+	kept = gp_daemon_record_add(&rig->daemon->record, &line);
+	gp_daemon_service_follow(rig->daemon, kept);
+}
+
+static int serve_repeats(u32 count)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500);
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	char byte;
+
+	for (u32 i = 0; i < count; i++)
+		decline(rig, low, i);
+	printf("%s %d 0\n", rig->directory, (int)low->pid);
+	fflush(stdout);
+	/* A byte of input is a line more; its end is the end. */
+	for (u32 i = count;;) {
+		gp_loop_step(&rig->daemon->loop, 20);
+		if (poll(&input, 1, 0) != 1)
+			continue;
+		if (read(STDIN_FILENO, &byte, 1) != 1)
+			break;
+		decline(rig, low, i++);
+	}
+	rig_free(rig);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 2 && strcmp(argv[1], "repeats") == 0)
+		return serve_repeats((u32)strtoul(argv[2], NULL, 10));
 	if (argc > 2 && strcmp(argv[1], "many") == 0)
 		return serve_many((u32)strtoul(argv[2], NULL, 10));
 

@@ -346,6 +346,60 @@ static void a_page_is_read_from_json(void **state)
 	}
 }
 
+static void csv_is_the_list_quoted_as_rfc_4180_says(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+
+	(void)state;
+	gp_doc_fact(doc, "mode", NULL, gp_v_text("act"));
+	gp_doc_table(doc, "first", NULL);
+	gp_doc_column(doc, "other", NULL);
+	gp_doc_table(doc, "jobs", NULL);
+	gp_doc_main(doc);
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, NULL, "PEOPLE ONLY");
+	gp_doc_column(doc, "held_ns", "HELD");
+	gp_doc_column(doc, "queues", NULL);
+	gp_doc_cell(doc, gp_v_text("a \"b\", c"));
+	gp_doc_cell(doc, gp_v_text("x"));
+	gp_doc_cell(doc, gp_v_ns(1500));
+	gp_doc_cell(doc, gp_v_json(json_pack("[i,i]", 1, 2)));
+	gp_doc_cell(doc, gp_v_text("line\nbreak"));
+	gp_doc_cell(doc, gp_v_text("x"));
+	gp_doc_cell(doc, gp_v_missing());
+	gp_doc_cell(doc, gp_v_as(gp_v_json(json_array()), "none"));
+	expect(doc, GP_SHOW_CSV,
+	       "name,held_ns,queues\n\"a \"\"b\"\", c\",1500,\"[1,2]\"\n"
+	       "\"line\nbreak\",,none\n");
+	out = open_memstream(&text, &len);
+	assert_int_equal(gp_show_print_csv(doc, out, &(struct gp_show_csv){.time = "7.5"}), 0);
+	fclose(out);
+	assert_string_equal(text, "7.5,\"a \"\"b\"\", c\",1500,\"[1,2]\"\n"
+				  "7.5,\"line\nbreak\",,none\n");
+	free(text);
+	gp_doc_free(doc);
+}
+
+static void csv_without_a_list_is_a_row_of_facts(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_fact(doc, "jobs", NULL, gp_v_count(2));
+	gp_doc_open(doc, "classes", NULL);
+	gp_doc_open(doc, "online", NULL);
+	gp_doc_fact(doc, "held", NULL, gp_v_bool(true));
+	gp_doc_close(doc);
+	gp_doc_close(doc);
+	gp_doc_fact(doc, "name", NULL, gp_v_missing());
+	expect(doc, GP_SHOW_CSV, "jobs,classes.online.held,name\n2,true,\n");
+	gp_doc_free(doc);
+	assert_int_equal(gp_show_print(NULL, stdout, GP_SHOW_CSV), -ENOMEM);
+}
+
 static void errors_are_remembered(void **state)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
@@ -384,6 +438,8 @@ int main(void)
 		cmocka_unit_test(curves_are_drawn_on_the_page_only),
 		cmocka_unit_test(bars_and_lanes_have_round_axes),
 		cmocka_unit_test(a_page_is_read_from_json),
+		cmocka_unit_test(csv_is_the_list_quoted_as_rfc_4180_says),
+		cmocka_unit_test(csv_without_a_list_is_a_row_of_facts),
 		cmocka_unit_test(errors_are_remembered),
 	};
 

@@ -98,6 +98,18 @@ static int connect_socket(const struct gp_cli_holder *holder, int *out)
 	return 0;
 }
 
+int gp_cli_holder_check_directory(struct gp_diag *diag)
+{
+	const char *directory = getenv("GPREEMPT_DIR");
+
+	if (!directory || !*directory || access(directory, X_OK) == 0)
+		return 0;
+	return gp_fail(diag, -errno,
+		       "cannot look for suspensions in %s: %s; GPREEMPT_DIR must name a directory "
+		       "that you may enter, or be unset",
+		       directory, strerror(errno));
+}
+
 int gp_cli_holder_connect(struct gp_cli_holder *holder, int timeout_ms)
 {
 	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt"};

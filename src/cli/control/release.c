@@ -185,7 +185,7 @@ static void show(struct release *release)
 			 release->started);
 		gp_doc_line(doc, "%s", text);
 	}
-	(void)gp_cli_answer(doc, release->json, &release->sink.diag);
+	(void)gp_cli_answer(doc, release->json ? GP_SHOW_JSON : GP_SHOW_TEXT, &release->sink.diag);
 }
 
 /* One that fails does not keep the others from being released. */
@@ -201,7 +201,11 @@ static int ask_other(void *data, struct gp_cli_holder *holder)
 
 static int act(struct release *release)
 {
-	int error = ask(release);
+	int error;
+
+	if (gp_cli_holder_check_directory(&release->sink.diag))
+		return GP_EXIT_FAILED;
+	error = ask(release);
 
 	/* Root's reach those of all users. */
 	gp_cli_holder_close(&release->holder);

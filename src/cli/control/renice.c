@@ -127,7 +127,7 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		gp_doc_fact(doc, "group", NULL, gp_v_text(settings->group));
 		gp_doc_fact(doc, "priority", NULL, gp_v_count(priority));
 		gp_doc_line(doc, "%s: priority %u", name, priority);
-		(void)gp_cli_answer(doc, settings->json, &sink.diag);
+		(void)gp_cli_answer(doc, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT, &sink.diag);
 	}
 	gpreempt_close(context);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;

@@ -201,7 +201,7 @@ static void show(struct resume *resume)
 			    resume->name, resume->id_count);
 	else
 		gp_doc_line(doc, "%s: released", resume->name);
-	(void)gp_cli_answer(doc, resume->json, &resume->sink.diag);
+	(void)gp_cli_answer(doc, resume->json ? GP_SHOW_JSON : GP_SHOW_TEXT, &resume->sink.diag);
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
 			ngettext("%s: still held by %zu other process; 'gpreempt release' ends "

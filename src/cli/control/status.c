@@ -9,16 +9,15 @@
 #include "cli/ahead.h"
 #include "cli/control/status.h"
 
-enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
+enum { OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
 static int set(void *ctx, int id, const char *value)
 {
 	struct gp_cli_status *status = ctx;
 
-	if (id == OPTION_JSON)
-		status->json = true;
-	else
-		status->group = value;
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&status->view, status->command, id, value);
+	status->group = value;
 	return 0;
 }
 
@@ -30,14 +29,6 @@ const char *gp_cli_status_mechanism(u32 mechanism)
 double gp_cli_status_since(const struct gp_cli_status *status, u64 then_ns)
 {
 	return ((double)status->now_ns - (double)then_ns) / 1e9;
-}
-
-int gp_cli_status_print(const struct gp_cli_status *status, struct gp_doc *doc)
-{
-	int error = gp_show_print(doc, stdout, status->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-
-	gp_doc_free(doc);
-	return error;
 }
 
 static struct gp_units_text seconds_text(double seconds)
@@ -169,7 +160,7 @@ static void job_facts(const struct gp_cli_status *status, struct gp_doc *doc,
 			    gp_v_real(GP_UNIT_REAL, gp_cli_status_since(status, info->since_ns))));
 }
 
-static int show_job(const struct gp_cli_status *status, const struct gpreempt_target_info *info,
+static int show_job(struct gp_cli_status *status, const struct gpreempt_target_info *info,
 		    const struct gpreempt_queue *queues, size_t count)
 {
 	const char *mechanism = gp_cli_status_mechanism(info->mechanism);
@@ -205,7 +196,8 @@ static int show_job(const struct gp_cli_status *status, const struct gpreempt_ta
 	queue_columns(doc);
 	for (size_t i = 0; i < count; i++)
 		queue_row(status, doc, &queues[i]);
-	return gp_cli_status_print(status, doc);
+	status->doc = doc;
+	return 0;
 }
 
 static int read_job(struct gpreempt_target *target, struct gpreempt_target_info *info,
@@ -287,6 +279,16 @@ static int one_job(struct gp_cli_status *status)
 	return error;
 }
 
+static int make(void *ctx, struct gp_doc **doc)
+{
+	struct gp_cli_status *status = ctx;
+	int error = status->pid || status->group ? one_job(status) : gp_cli_status_all(status);
+
+	*doc = status->doc;
+	status->doc = NULL;
+	return error;
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct gp_cli_status *status = calloc(1, sizeof(*status));
@@ -308,10 +310,12 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (first < argc && gp_cli_queue_arguments(command, argc, argv, first + 1,
 							&status->ids, &status->id_count))
 		result = GP_EXIT_USAGE;
-	else if (status->pid || status->group)
-		result = one_job(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
+	else if (gp_cli_view_check(&status->view, command))
+		result = GP_EXIT_USAGE;
 	else
-		result = gp_cli_status_all(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
+		result = gp_cli_view_run(&status->view, &status->sink, make, status)
+				 ? GP_EXIT_FAILED
+				 : GP_EXIT_OK;
 	free(status->ids);
 	free(status);
 	return result;
@@ -320,8 +324,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 static const struct gp_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/reference/json.md)")},
+	GP_VIEW_OPTIONS(N_("print JSON (schema: docs/reference/json.md)")),
 	{0},
 };
 

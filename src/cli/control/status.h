@@ -4,6 +4,7 @@
 #define GP_CLI_CONTROL_STATUS_H
 
 #include "cli/control/target_command.h"
+#include "cli/view.h"
 #include "show/doc.h"
 
 struct gp_cli_status {
@@ -14,8 +15,9 @@ struct gp_cli_status {
 	u32 pid;
 	u32 *ids; /* only these queues; NULL: all */
 	size_t id_count;
-	bool json;
-	bool partly; /* of the job's queues some are suspended, others run */
+	struct gp_cli_view view;
+	struct gp_doc *doc; /* of the last reading */
+	bool partly;        /* of the job's queues some are suspended, others run */
 	u64 now_ns;
 	struct gp_proto_msg_hold *holds;
 	size_t hold_count, hold_room;
@@ -31,8 +33,6 @@ const char *gp_cli_status_mechanism(u32 mechanism);
 double gp_cli_status_since(const struct gp_cli_status *status, u64 then_ns);
 /* A cell with a time; `known` false: missing. */
 void gp_cli_status_seconds(struct gp_doc *doc, bool known, double seconds);
-/* Prints the document and frees it. 0 or -errno. */
-int gp_cli_status_print(const struct gp_cli_status *status, struct gp_doc *doc);
 
 /* ---- status_holds.c ---- */
 

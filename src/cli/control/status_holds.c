@@ -75,7 +75,7 @@ static void hold_table(const struct gp_cli_status *status, struct gp_doc *doc)
 		hold_row(status, doc, &status->holds[i]);
 }
 
-static int show_holds(const struct gp_cli_status *status)
+static void show_holds(struct gp_cli_status *status)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 	struct gp_proto_swapped_list swapped = {0};
@@ -88,7 +88,7 @@ static int show_holds(const struct gp_cli_status *status)
 		gp_doc_fact(doc, "holds", NULL, gp_v_json(json_array()));
 	swapped_table(status, doc, &swapped);
 	gp_proto_swapped_free(&swapped);
-	return gp_cli_status_print(status, doc);
+	status->doc = doc;
 }
 
 /* The holds of one holder are added to those of the others. */
@@ -127,8 +127,11 @@ static int add_other(void *data, struct gp_cli_holder *holder)
 
 int gp_cli_status_all(struct gp_cli_status *status)
 {
-	int error = add_holds(status, TIMEOUT_MS);
+	int error = gp_cli_holder_check_directory(&status->sink.diag);
 
+	if (error)
+		return error;
+	error = add_holds(status, TIMEOUT_MS);
 	if (error == -ENOENT) {
 		status->holder.pid = 0;
 		error = 0;
@@ -146,5 +149,7 @@ int gp_cli_status_all(struct gp_cli_status *status)
 	if (!error || status->hold_count)
 		show_holds(status);
 	free(status->holds);
+	status->holds = NULL;
+	status->hold_count = status->hold_room = 0;
 	return error;
 }

@@ -61,6 +61,9 @@ struct gp_cli_holder {
 	struct gp_wire_message message;
 };
 
+/* 0, or -errno after a message if GPREEMPT_DIR is set and cannot be entered: that no holder is
+ * found there would say nothing. */
+int gp_cli_holder_check_directory(struct gp_diag *diag);
 /* Connects to the holder there is; none is started. -ENOENT: there is none. -ETIME: it hangs, and
  * `pid` is set when it could be found. */
 int gp_cli_holder_connect(struct gp_cli_holder *holder, int timeout_ms);

@@ -52,6 +52,17 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 /* The line for people, with its time. */
 void gp_cli_decision_line(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
 			  const struct gp_proto_msg_decision *line, const char *indent);
+/* Whether it says the same about the same jobs; times and costs may differ. */
+bool gp_cli_decision_repeats(const struct gp_proto_msg_decision *line,
+			     const struct gp_proto_msg_decision *before);
+/* A line that stands for `times` of them: the first, and until when they came. */
+void gp_cli_decision_lines(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			   const struct gp_proto_msg_decision *line,
+			   const struct gp_proto_msg_decision *last, u64 times, const char *indent);
+/* The same in a table: its head, then a row per line. */
+void gp_cli_decision_table(struct gp_doc *doc, const struct gp_cli_daemon_client *client);
+void gp_cli_decision_row(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			 const struct gp_proto_msg_decision *line);
 /* The members of its object in JSON. */
 void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
 			   const struct gp_proto_msg_decision *line);

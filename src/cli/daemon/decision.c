@@ -280,71 +280,140 @@ const char *gp_cli_decision_kind_name(u32 kind)
 	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
 }
 
-static void put_time(struct gp_doc *doc, const char *key, u64 ns)
+/* Where the members of a decision go: an object, or the head or a row of a table. */
+struct place {
+	struct gp_doc *doc;
+	enum { FACTS, HEAD, ROW } is;
+};
+
+static void put(const struct place *place, const char *key, struct gp_show_value value)
 {
-	gp_doc_fact(doc, key, NULL, gp_v_if(ns != GP_DAEMON_UNKNOWN, gp_v_ns(ns)));
+	if (place->is == FACTS) {
+		gp_doc_fact(place->doc, key, NULL, value);
+	} else if (place->is == ROW) {
+		gp_doc_cell(place->doc, value);
+	} else {
+		gp_doc_column(place->doc, key, NULL);
+		json_decref(value.json);
+	}
+}
+
+static void put_time(const struct place *place, const char *key, u64 ns)
+{
+	put(place, key, gp_v_if(ns != GP_DAEMON_UNKNOWN, gp_v_ns(ns)));
 }
 
 /* `value` if the line has it: 0 means that it has not. */
-static void put_if(struct gp_doc *doc, const char *key, u64 has, u64 value)
+static void put_if(const struct place *place, const char *key, u64 has, u64 value)
 {
-	gp_doc_fact(doc, key, NULL, gp_v_if(has, gp_v_count(value)));
+	put(place, key, gp_v_if(has, gp_v_count(value)));
 }
 
-static void put_job(struct gp_doc *doc, const char *key, u64 id, u32 pid, const char *name)
+/* An object with three members; of a table, three columns. */
+static void put_job(const struct place *place, const char *key, u64 id, u32 pid, const char *name)
 {
-	if (!id) {
-		gp_doc_fact(doc, key, NULL, gp_v_missing());
+	const char *const keys[] = {"id", "pid", "name"};
+	struct gp_show_value values[] = {gp_v_if(id, gp_v_count(id)), gp_v_if(id, gp_v_count(pid)),
+					 gp_v_if(id,
+						 gp_v_textn(name, strnlen(name, GP_PROTO_NAME)))};
+
+	if (place->is == FACTS && !id) {
+		put(place, key, gp_v_missing());
 		return;
 	}
-	gp_doc_open(doc, key, NULL);
-	gp_doc_fact(doc, "id", NULL, gp_v_count(id));
-	gp_doc_fact(doc, "pid", NULL, gp_v_count(pid));
-	gp_doc_fact(doc, "name", NULL, gp_v_textn(name, strnlen(name, GP_PROTO_NAME)));
-	gp_doc_close(doc);
+	if (place->is == FACTS)
+		gp_doc_open(place->doc, key, NULL);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(keys); i++) {
+		char column[32];
+
+		snprintf(column, sizeof(column), "%s_%s", key, keys[i]);
+		put(place, place->is == FACTS ? keys[i] : column, values[i]);
+	}
+	if (place->is == FACTS)
+		gp_doc_close(place->doc);
 }
 
-void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
-			   const struct gp_proto_msg_decision *line)
+static void put_decision(const struct place *place, const struct gp_cli_daemon_client *client,
+			 const struct gp_proto_msg_decision *line)
 {
 	bool core = line->kind <= GP_DECISION_NOTE, done = line->kind == GP_DECISION_DONE;
 	char text[512];
 
 	gp_cli_decision_text(line, text, sizeof(text));
-	gp_doc_fact(doc, "id", NULL, gp_v_count(line->id));
-	gp_doc_fact(doc, "monotonic_ns", NULL, gp_v_ns(line->at_ns));
-	gp_doc_fact(doc, "time_ns", NULL, gp_v_ns(line->at_ns + (u64)client->wall_ns));
-	gp_doc_fact(doc, "kind", NULL, gp_v_text(gp_cli_decision_kind_name(line->kind)));
-	gp_doc_fact(doc, "why", NULL, gp_v_text(core ? gp_sched_why_name(line->why) : NULL));
-	gp_doc_fact(doc, "operation", NULL,
-		    gp_v_text(done ? gp_cli_decision_kind_name(line->why) : NULL));
-	gp_doc_fact(doc, "policy", NULL,
-		    gp_v_text(core ? gp_sched_policy_name(line->policy) : NULL));
-	gp_doc_fact(doc, "observed", NULL, gp_v_bool(line->observed));
-	put_job(doc, "job", line->job, line->job_pid, line->job_name);
-	put_job(doc, "other", line->other, line->other_pid, line->other_name);
-	put_if(doc, "gpu_id", line->gpu_id, line->gpu_id);
-	gp_doc_fact(doc, "job_priority", NULL, gp_v_count(line->job_priority));
-	put_if(doc, "other_priority", line->other, line->other_priority);
-	put_if(doc, "reason", line->reason, line->reason);
-	put_if(doc, "cause", line->cause, line->cause);
-	put_time(doc, "waited_ns", line->waited_ns);
-	put_time(doc, "ran_ns", line->ran_ns);
-	put_time(doc, "cost_ns", line->cost_ns);
-	put_time(doc, "saves_ns", saves_of(line));
-	put_time(doc, "limit_ns", line->limit_ns);
-	put_if(doc, "slice_us", line->slice_us, line->slice_us);
-	gp_doc_fact(doc, "error", NULL, gp_v_json(json_integer(line->error)));
-	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(line->away)));
-	gp_doc_fact(doc, "text", NULL, gp_v_text(text));
+	put(place, "id", gp_v_count(line->id));
+	put(place, "monotonic_ns", gp_v_ns(line->at_ns));
+	put(place, "time_ns", gp_v_ns(line->at_ns + (u64)client->wall_ns));
+	put(place, "kind", gp_v_text(gp_cli_decision_kind_name(line->kind)));
+	put(place, "why", gp_v_text(core ? gp_sched_why_name(line->why) : NULL));
+	put(place, "operation", gp_v_text(done ? gp_cli_decision_kind_name(line->why) : NULL));
+	put(place, "policy", gp_v_text(core ? gp_sched_policy_name(line->policy) : NULL));
+	put(place, "observed", gp_v_bool(line->observed));
+	put_job(place, "job", line->job, line->job_pid, line->job_name);
+	put_job(place, "other", line->other, line->other_pid, line->other_name);
+	put_if(place, "gpu_id", line->gpu_id, line->gpu_id);
+	put(place, "job_priority", gp_v_count(line->job_priority));
+	put_if(place, "other_priority", line->other, line->other_priority);
+	put_if(place, "reason", line->reason, line->reason);
+	put_if(place, "cause", line->cause, line->cause);
+	put_time(place, "waited_ns", line->waited_ns);
+	put_time(place, "ran_ns", line->ran_ns);
+	put_time(place, "cost_ns", line->cost_ns);
+	put_time(place, "saves_ns", saves_of(line));
+	put_time(place, "limit_ns", line->limit_ns);
+	put_if(place, "slice_us", line->slice_us, line->slice_us);
+	put(place, "error", gp_v_json(json_integer(line->error)));
+	put(place, "away", gp_v_text(gp_cli_away_name(line->away)));
+	put(place, "text", gp_v_text(text));
+}
+
+void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			   const struct gp_proto_msg_decision *line)
+{
+	put_decision(&(struct place){doc, FACTS}, client, line);
+}
+
+void gp_cli_decision_table(struct gp_doc *doc, const struct gp_cli_daemon_client *client)
+{
+	gp_doc_table(doc, "decisions", NULL);
+	gp_doc_main(doc);
+	put_decision(&(struct place){doc, HEAD}, client, &(struct gp_proto_msg_decision){0});
+}
+
+void gp_cli_decision_row(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			 const struct gp_proto_msg_decision *line)
+{
+	put_decision(&(struct place){doc, ROW}, client, line);
+}
+
+bool gp_cli_decision_repeats(const struct gp_proto_msg_decision *line,
+			     const struct gp_proto_msg_decision *before)
+{
+	return line->kind == before->kind && line->why == before->why && line->job == before->job &&
+	       line->other == before->other && line->gpu_id == before->gpu_id &&
+	       line->error == before->error && line->away == before->away &&
+	       line->observed == before->observed && line->job_pid == before->job_pid;
 }
 
 void gp_cli_decision_line(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
 			  const struct gp_proto_msg_decision *line, const char *indent)
 {
-	char at[48], text[512];
+	gp_cli_decision_lines(doc, client, line, line, 1, indent);
+}
+
+void gp_cli_decision_lines(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			   const struct gp_proto_msg_decision *line,
+			   const struct gp_proto_msg_decision *last, u64 times, const char *indent)
+{
+	char at[48], until[48], count[128] = "", text[512];
 
 	decision_time(client, line->at_ns, at, sizeof(at));
+	decision_time(client, last->at_ns, until, sizeof(until));
 	gp_cli_decision_text(line, text, sizeof(text));
-	gp_cli_line(doc, "%s%s %s%s", indent, at, line->observed ? _("[observe mode] ") : "", text);
+	if (times > 1)
+		snprintf(count, sizeof(count),
+			 ngettext(" (%llu time until %s)", " (%llu times until %s)",
+				  (unsigned long)times),
+			 (unsigned long long)times, until);
+	gp_cli_line(doc, "%s%s %s%s%s", indent, at, line->observed ? _("[observe mode] ") : "",
+		    text, count);
 }

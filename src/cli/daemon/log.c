@@ -7,21 +7,27 @@
 
 #include "base/parse.h"
 #include "cli/daemon/daemon_client.h"
+#include "cli/view.h"
 
 enum {
 	OPTION_FOLLOW = 'f',
-	OPTION_JSON = 'j',
 	OPTION_ALL = 'a',
 	OPTION_PERFETTO = 256,
+	OPTION_EACH,
 	OPTION_LINES = 'n'
 };
+
+/* With --follow, how long lines that repeat the last one are counted before they are shown. */
+enum { REPEAT_MS = 1000, WATCH_LINES = 20 };
 
 struct settings {
 	const struct gp_command *command;
 	struct gp_command_diag sink;
 	struct gp_cli_daemon_client client;
-	bool follow, json, all;
-	bool known; /* there is a line about pid */
+	struct gp_cli_view view;
+	bool follow, all, each;
+	bool headed; /* CSV: the head was printed */
+	bool known;  /* there is a line about pid */
 	const char *perfetto;
 	u64 lines; /* UINT64_MAX: all there are */
 	u32 pid;
@@ -29,18 +35,23 @@ struct settings {
 	u64 next;                           /* number of the next line that is expected */
 	struct gp_proto_msg_decision *line; /* those to be shown, when only the last are wanted */
 	size_t count, capacity;
+	/* Text: lines that say the same and are not printed yet, the first and the last of them. */
+	struct gp_proto_msg_decision same, last;
+	u64 times;
 };
 
 static int set(void *ctx, int id, const char *value)
 {
 	struct settings *settings = ctx;
 
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&settings->view, settings->command, id, value);
 	switch (id) {
 	case OPTION_FOLLOW:
 		settings->follow = true;
 		break;
-	case OPTION_JSON:
-		settings->json = true;
+	case OPTION_EACH:
+		settings->each = true;
 		break;
 	case OPTION_ALL:
 		settings->all = true;
@@ -63,23 +74,67 @@ static bool wanted(struct settings *settings, const struct gp_proto_msg_decision
 		(settings->job && (line->job == settings->job || line->other == settings->job));
 
 	settings->known |= about;
-	return about && (settings->json || settings->all || !gp_cli_decision_is_routine(line));
+	return about && (gp_cli_view_is_data(&settings->view) || settings->all ||
+			 !gp_cli_decision_is_routine(line));
+}
+
+static int print_doc(struct gp_doc *doc, enum gp_show_format format)
+{
+	int error = gp_show_print(doc, stdout, format);
+
+	gp_doc_free(doc);
+	return error;
+}
+
+/* ---- lines that say the same ---- */
+
+static int flush_same(struct settings *settings)
+{
+	struct gp_doc *doc;
+
+	if (!settings->times)
+		return 0;
+	doc = gp_doc_new_answer();
+	gp_cli_decision_lines(doc, &settings->client, &settings->same, &settings->last,
+			      settings->times, "");
+	settings->times = 0;
+	return print_doc(doc, GP_SHOW_TEXT);
+}
+
+static int print_text(struct settings *settings, const struct gp_proto_msg_decision *line)
+{
+	bool repeats = settings->same.id && !settings->each &&
+		       gp_cli_decision_repeats(line, &settings->same);
+	int error = repeats ? 0 : flush_same(settings);
+
+	if (!settings->times)
+		settings->same = *line;
+	settings->last = *line;
+	settings->times++;
+	/* With --follow, a new line is shown at once; lines that repeat it wait a while. */
+	return error || repeats || !settings->follow ? error : flush_same(settings);
 }
 
 static int print(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct settings *settings = data;
+	bool head = !settings->headed;
 	struct gp_doc *doc;
 	int error;
 
 	if (!wanted(settings, line))
 		return 0;
+	if (!gp_cli_view_is_data(&settings->view))
+		return print_text(settings, line);
 	doc = gp_doc_new_answer();
-	if (settings->json)
+	if (settings->view.format == GP_SHOW_JSON) {
 		gp_cli_decision_facts(doc, &settings->client, line);
-	else
-		gp_cli_decision_line(doc, &settings->client, line, "");
-	error = gp_show_print(doc, stdout, settings->json ? GP_SHOW_JSON_LINE : GP_SHOW_TEXT);
+		return print_doc(doc, GP_SHOW_JSON_LINE);
+	}
+	gp_cli_decision_table(doc, &settings->client);
+	gp_cli_decision_row(doc, &settings->client, line);
+	settings->headed = true;
+	error = gp_show_print_csv(doc, stdout, &(struct gp_show_csv){.header = head});
 	gp_doc_free(doc);
 	return error;
 }
@@ -107,7 +162,8 @@ static int show_past(struct settings *settings)
 
 	for (size_t i = first; !error && i < settings->count; i++)
 		error = print(&settings->line[i], settings);
-	return error;
+	/* The lines that follow belong to it. */
+	return error || settings->follow ? error : flush_same(settings);
 }
 
 /* Events may have come before the answers were read: lines already shown are skipped. */
@@ -116,9 +172,17 @@ static int follow(struct settings *settings)
 	struct gp_wire_message *message = &settings->client.message;
 	int error;
 
-	while (!(error = gp_wire_receive(settings->client.socket, message, -1))) {
+	for (;;) {
 		struct gp_proto_msg_decision line;
 
+		error = gp_wire_receive(settings->client.socket, message,
+					settings->times ? REPEAT_MS : -1);
+		if (error == -ETIME && (flush_same(settings) || fflush(stdout)))
+			return -EIO;
+		if (error == -ETIME)
+			continue;
+		if (error)
+			break;
 		if (message->header.type != GP_MSG_DAEMON_DECISION ||
 		    !gp_wire_fits(message, sizeof(line), 0, 0))
 			continue;
@@ -138,7 +202,24 @@ static int follow(struct settings *settings)
 		if (error || fflush(stdout))
 			return error ? error : -EIO;
 	}
+	(void)flush_same(settings);
 	return gp_fail(&settings->sink.diag, error, "gpreemptd has exited");
+}
+
+/* The job that the process is in. */
+static int find_job(struct settings *settings)
+{
+	struct gp_proto_msg_job *jobs;
+	int count;
+
+	if (!settings->pid)
+		return 0;
+	count = gp_cli_daemon_jobs(&settings->client, &settings->sink.diag, settings->pid, &jobs);
+	if (count < 0)
+		return count;
+	settings->job = count ? jobs[0].id : 0;
+	free(jobs);
+	return 0;
 }
 
 static int show(struct settings *settings)
@@ -146,18 +227,13 @@ static int show(struct settings *settings)
 	struct gp_cli_daemon_client *client = &settings->client;
 	struct gp_diag *diag = &settings->sink.diag;
 	struct gp_proto_msg_daemon_status status;
-	struct gp_proto_msg_job *jobs;
 	int error;
 
 	if (settings->perfetto)
 		return gp_cli_decision_perfetto(client, diag, settings->perfetto, settings->follow);
-	if (settings->pid) {
-		error = gp_cli_daemon_jobs(client, diag, settings->pid, &jobs);
-		if (error < 0)
-			return error;
-		settings->job = error ? jobs[0].id : 0;
-		free(jobs);
-	}
+	error = find_job(settings);
+	if (error)
+		return error;
 	/* First the promise of what comes, then what was: nothing is between them. */
 	error = settings->follow
 			? gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_FOLLOW, NULL, 0, 0, 0)
@@ -179,6 +255,64 @@ static int show(struct settings *settings)
 	return follow(settings);
 }
 
+/* ---- --watch: the last lines, again and again ---- */
+
+static void add_lines(struct gp_doc *doc, const struct settings *settings, size_t first)
+{
+	const struct gp_proto_msg_decision *line = settings->line;
+
+	for (size_t i = first, next; i < settings->count; i = next) {
+		next = i + 1;
+		while (!settings->each && next < settings->count &&
+		       gp_cli_decision_repeats(&line[next], &line[i]))
+			next++;
+		gp_cli_decision_lines(doc, &settings->client, &line[i], &line[next - 1], next - i,
+				      "");
+	}
+}
+
+static int make(void *ctx, struct gp_doc **doc)
+{
+	struct settings *settings = ctx;
+	u64 next = 1, lines = settings->lines == UINT64_MAX ? WATCH_LINES : settings->lines;
+	int error = gp_cli_daemon_open(&settings->client, &settings->sink.diag);
+	size_t first;
+
+	if (error)
+		return error;
+	settings->count = 0;
+	error = find_job(settings);
+	if (!error)
+		error = gp_cli_daemon_decisions(&settings->client, &settings->sink.diag, &next, 0,
+						collect, settings);
+	gp_cli_daemon_close(&settings->client);
+	if (error)
+		return error;
+	first = settings->count > lines ? settings->count - (size_t)lines : 0;
+	*doc = gp_doc_new_answer();
+	if (!gp_cli_view_is_data(&settings->view)) {
+		add_lines(*doc, settings, first);
+		return 0;
+	}
+	gp_cli_decision_table(*doc, &settings->client);
+	for (size_t i = first; i < settings->count; i++)
+		gp_cli_decision_row(*doc, &settings->client, &settings->line[i]);
+	return 0;
+}
+
+static int check(const struct settings *settings)
+{
+	if (settings->perfetto && (gp_cli_view_is_data(&settings->view) || settings->pid ||
+				   settings->all || settings->lines != UINT64_MAX))
+		return gp_usage_error(settings->command,
+				      "--perfetto writes the whole record and can be "
+				      "combined only with --follow");
+	if (settings->view.watch && (settings->follow || settings->perfetto))
+		return gp_usage_error(settings->command,
+				      "--watch cannot be combined with --follow or --perfetto");
+	return gp_cli_view_check(&settings->view, settings->command);
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command, .lines = UINT64_MAX};
@@ -190,15 +324,17 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, "'%s' is not a pid", argv[first - 1]);
 	if (first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
-	if (settings.perfetto &&
-	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
-		return gp_usage_error(command, "--perfetto writes the whole record and can be "
-					       "combined only with --follow");
+	if (check(&settings))
+		return GP_EXIT_USAGE;
 	gp_command_diag_init(&settings.sink, command);
-	if (gp_cli_daemon_open(&settings.client, &settings.sink.diag))
-		return GP_EXIT_FAILED;
-	error = show(&settings);
-	gp_cli_daemon_close(&settings.client);
+	if (settings.view.watch) {
+		error = gp_cli_view_run(&settings.view, &settings.sink, make, &settings);
+	} else {
+		error = gp_cli_daemon_open(&settings.client, &settings.sink.diag);
+		if (!error)
+			error = show(&settings);
+		gp_cli_daemon_close(&settings.client);
+	}
 	free(settings.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
@@ -211,8 +347,15 @@ static const struct gp_option options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("also print turns of batch jobs, completed operations, and\n"
 	    "jobs that start or end")},
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON, one object per line; implies --all")},
+	{OPTION_EACH, "each", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print every line (default: lines that differ only in their\n"
+	    "times and costs are printed once, with a count)")},
+	{GP_VIEW_WATCH, "watch", GP_OPTIONAL_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("show the last lines (20, or --lines) again every second or\nevery TIME")},
+	GP_VIEW_OPTION_COUNT,
+	{GP_VIEW_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON, one object per line; implies --all and --each")},
+	GP_VIEW_OPTION_FORMAT,
 	{OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write a trace to FILE ('-': standard output) for\n"
 	    "ui.perfetto.dev, with a track per job and per queue; with\n"

@@ -7,23 +7,17 @@
 #include "base/units.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/daemon/stats_jobs.h"
+#include "cli/view.h"
 #include "show/doc.h"
 #include "show/reason.h"
 
-enum {
-	OPTION_JSON = 'j',
-	OPTION_JOBS = 256,
-	OPTION_PID,
-	OPTION_GROUP,
-	OPTION_USER,
-	OPTION_CGROUP,
-	OPTION_SINCE
-};
+enum { OPTION_JOBS = 256, OPTION_PID, OPTION_GROUP, OPTION_USER, OPTION_CGROUP, OPTION_SINCE };
 
 struct settings {
 	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_cli_stats_filter filter;
-	bool json;
+	struct gp_cli_view view;
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -31,10 +25,9 @@ static int set(void *ctx, int id, const char *value)
 	struct settings *settings = ctx;
 	struct gp_cli_stats_filter *filter = &settings->filter;
 
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&settings->view, settings->command, id, value);
 	switch (id) {
-	case OPTION_JSON:
-		settings->json = true;
-		break;
 	case OPTION_JOBS:
 		filter->jobs = true;
 		break;
@@ -235,10 +228,9 @@ static void add_facts(struct gp_doc *doc, const struct gp_proto_msg_stats *stats
 	gp_doc_close(doc);
 }
 
-static int print(const struct gp_proto_msg_stats *stats, bool json)
+static struct gp_doc *totals(const struct gp_proto_msg_stats *stats)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
-	int error;
 
 	add_facts(doc, stats);
 	add_counts(doc, stats);
@@ -246,39 +238,47 @@ static int print(const struct gp_proto_msg_stats *stats, bool json)
 		add_estimate(doc, stats);
 	add_times(doc, stats);
 	add_reasons(doc, stats);
-	error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-	gp_doc_free(doc);
-	return error;
+	return doc;
+}
+
+static int make(void *ctx, struct gp_doc **doc)
+{
+	struct settings *settings = ctx;
+	struct gp_cli_daemon_client client;
+	struct gp_proto_msg_stats stats;
+	struct gp_diag *diag = &settings->sink.diag;
+	int error = gp_cli_daemon_open(&client, diag);
+
+	if (error)
+		return error;
+	if (gp_cli_stats_filter_set(&settings->filter)) {
+		error = gp_cli_stats_jobs(&client, diag, &settings->filter, doc);
+	} else {
+		error = gp_cli_daemon_ask(&client, diag, GP_MSG_DAEMON_STATS, NULL, 0,
+					  sizeof(stats), 0);
+		if (error >= 0) {
+			memcpy(&stats, client.message.body, sizeof(stats));
+			*doc = totals(&stats);
+		}
+	}
+	gp_cli_daemon_close(&client);
+	return error < 0 ? error : 0;
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct gp_cli_daemon_client client;
-	struct gp_proto_msg_stats stats;
-	struct gp_command_diag sink;
 	struct settings settings = {.command = command};
-	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
-	gp_command_diag_init(&sink, command);
-	if (gp_cli_daemon_open(&client, &sink.diag))
-		return GP_EXIT_FAILED;
-	if (gp_cli_stats_filter_set(&settings.filter)) {
-		error = gp_cli_stats_jobs(&client, &sink.diag, &settings.filter, settings.json);
-		gp_cli_daemon_close(&client);
-		return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
-	}
-	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_STATS, NULL, 0, sizeof(stats),
-				  0);
-	if (error >= 0) {
-		memcpy(&stats, client.message.body, sizeof(stats));
-		error = print(&stats, settings.json);
-	}
-	gp_cli_daemon_close(&client);
-	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
+	if (gp_cli_view_check(&settings.view, command))
+		return GP_EXIT_USAGE;
+	gp_command_diag_init(&settings.sink, command);
+	return gp_cli_view_run(&settings.view, &settings.sink, make, &settings) ? GP_EXIT_FAILED
+										: GP_EXIT_OK;
 }
 
 static const struct gp_option options[] = {
@@ -295,8 +295,7 @@ static const struct gp_option options[] = {
 	 N_("list the jobs of a control group (shell pattern)")},
 	{OPTION_SINCE, "since", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("list current jobs and those that ended within the last TIME")},
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/reference/json.md)")},
+	GP_VIEW_OPTIONS(N_("print JSON (schema: docs/reference/json.md)")),
 	{0},
 };
 
@@ -319,6 +318,7 @@ const struct gp_command gp_cli_stats = {
 	.options = options,
 	.examples = "  gpreempt stats\n"
 		    "  gpreempt stats --group training --since 1h\n"
-		    "  gpreempt stats --json | jq .preemptions\n",
+		    "  gpreempt stats --json | jq .preemptions\n"
+		    "  gpreempt stats --jobs --format csv > jobs.csv\n",
 	.run = run,
 };

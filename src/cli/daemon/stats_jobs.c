@@ -199,7 +199,7 @@ static void add_total(struct gp_doc *doc, const struct list *list, bool observed
 }
 
 int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
-		      const struct gp_cli_stats_filter *filter, bool json)
+		      const struct gp_cli_stats_filter *filter, struct gp_doc **out)
 {
 	struct gp_proto_msg_daemon_status status = {0};
 	struct list list = {0};
@@ -221,8 +221,7 @@ int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 	add_columns(doc, !status.mode);
 	for (size_t i = 0; i < list.count; i++)
 		add_row(doc, &list.items[i]);
-	error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
-	gp_doc_free(doc);
+	*out = doc;
 	free(list.items);
-	return error;
+	return 0;
 }

@@ -15,7 +15,8 @@ struct gp_cli_stats_filter {
 };
 
 bool gp_cli_stats_filter_set(const struct gp_cli_stats_filter *filter);
+/* The list of jobs in *out; -errno after a message. */
 int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
-		      const struct gp_cli_stats_filter *filter, bool json);
+		      const struct gp_cli_stats_filter *filter, struct gp_doc **out);
 
 #endif

@@ -11,11 +11,12 @@
 #include "cli/daemon/daemon_client.h"
 #include "cli/daemon/why_slices.h"
 #include "cli/control/target_command.h"
+#include "cli/view.h"
 #include "cli/watch/top_view.h"
 #include "cli/watch/why_driver.h"
 #include "show/reason.h"
 
-enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT };
+enum { OPTION_LINES = 'n', OPTION_DRIVER = 256, OPTION_ROOT };
 enum { DEFAULT_LINES = 20, HOLDER_MS = 2000 };
 
 struct story {
@@ -24,7 +25,8 @@ struct story {
 	struct gp_cli_daemon_client client;
 	u32 pid;
 	u64 lines;
-	bool json, driver;
+	struct gp_cli_view view;
+	bool driver;
 	struct gp_root root;
 	struct gp_proto_msg_daemon_status status;
 	struct gp_proto_msg_job job; /* id 0: not known now */
@@ -36,8 +38,8 @@ static int set(void *ctx, int id, const char *value)
 {
 	struct story *story = ctx;
 
-	if (id == OPTION_JSON)
-		story->json = true;
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&story->view, story->command, id, value);
 	if (id == OPTION_DRIVER)
 		story->driver = true;
 	if (id == OPTION_ROOT)
@@ -376,15 +378,41 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_close(doc);
 }
 
-static int show(struct story *story)
+/* The decisions as a list; CSV has no place for the rest. */
+static void add_table(struct gp_doc *doc, const struct story *story)
 {
-	struct gp_doc *doc = gp_doc_new_answer();
+	gp_cli_decision_table(doc, &story->client);
+	for (size_t i = 0; i < story->count; i++)
+		gp_cli_decision_row(doc, &story->client, &story->line[i]);
+}
 
-	if (story->json)
-		add_facts(doc, story);
-	else
-		add_sentences(doc, story);
-	return gp_cli_answer(doc, story->json, &story->sink.diag);
+static int make(void *ctx, struct gp_doc **doc)
+{
+	struct story *story = ctx;
+	int error;
+
+	if (story->driver)
+		return gp_cli_why_driver(&story->root, &story->sink.diag, story->pid, story->lines,
+					 doc);
+	story->count = 0;
+	story->job = (struct gp_proto_msg_job){0};
+	error = gp_cli_daemon_open(&story->client, &story->sink.diag);
+	if (error)
+		return error;
+	error = read_all(story);
+	if (!error && !story->job.id && !story->count)
+		error = gp_cli_daemon_unknown(&story->sink.diag, story->pid);
+	if (!error) {
+		*doc = gp_doc_new_answer();
+		if (story->view.format == GP_SHOW_CSV)
+			add_table(*doc, story);
+		else if (story->view.format == GP_SHOW_JSON)
+			add_facts(*doc, story);
+		else
+			add_sentences(*doc, story);
+	}
+	gp_cli_daemon_close(&story->client);
+	return error;
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)
@@ -401,21 +429,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	gp_command_diag_init(&story.sink, command);
 	if (!gp_root_is_live(&story.root) && !story.driver)
 		return gp_usage_error(command, "--root needs --driver");
-	if (story.driver) {
-		if (gp_command_check_root(command, &story.root))
-			return GP_EXIT_USAGE;
-		error = gp_cli_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
-					  story.json);
-		return error ? GP_EXIT_FAILED : GP_EXIT_OK;
-	}
-	if (gp_cli_daemon_open(&story.client, &story.sink.diag))
-		return GP_EXIT_FAILED;
-	error = read_all(&story);
-	if (!error && !story.job.id && !story.count)
-		error = gp_cli_daemon_unknown(&story.sink.diag, story.pid);
-	if (!error)
-		error = show(&story);
-	gp_cli_daemon_close(&story.client);
+	if (gp_cli_view_check(&story.view, command) ||
+	    (story.driver && gp_command_check_root(command, &story.root)))
+		return GP_EXIT_USAGE;
+	error = gp_cli_view_run(&story.view, &story.sink, make, &story);
 	free(story.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
@@ -423,8 +440,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 static const struct gp_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("show the last N decisions (default 20)")},
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON, with every decision")},
+	GP_VIEW_OPTIONS(N_("print JSON, with every decision")),
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("show decisions of the driver's scheduler, not of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/view.h"
 #include "cli/watch/documents.h"
 #include "inspect/advice.h"
 #include "inspect/mechanism.h"
@@ -290,6 +290,7 @@ static void add_mechanisms(struct gp_doc *doc, const struct gp_inspect_doctor *d
 	};
 
 	gp_doc_table(doc, "mechanisms", NULL);
+	gp_doc_main(doc);
 	gp_doc_column(doc, "name", "MECHANISM");
 	gp_doc_column(doc, "verdict", "VERDICT");
 	gp_doc_column(doc, NULL, "ACTS ON");
@@ -383,20 +384,22 @@ struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d)
 	return doc;
 }
 
-enum { OPTION_JSON = 'j', OPTION_ROOT = 256, OPTION_PROBE };
+enum { OPTION_ROOT = 256, OPTION_PROBE };
 
 struct settings {
+	const struct gp_command *command;
 	struct gp_root root;
-	bool json, probe;
+	struct gp_cli_view view;
+	bool probe;
 };
 
 static int set(void *ctx, int id, const char *value)
 {
 	struct settings *settings = ctx;
 
-	if (id == OPTION_JSON)
-		settings->json = true;
-	else if (id == OPTION_PROBE)
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&settings->view, settings->command, id, value);
+	if (id == OPTION_PROBE)
 		settings->probe = true;
 	else if (id == OPTION_ROOT)
 		settings->root.dir = value;
@@ -405,7 +408,7 @@ static int set(void *ctx, int id, const char *value)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct settings settings = {.root = {.dir = ""}};
+	struct settings settings = {.command = command, .root = {.dir = ""}};
 	struct gp_command_diag sink;
 	struct gp_inspect_doctor doctor;
 	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
@@ -423,15 +426,16 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return GP_EXIT_USAGE;
 	error = gp_inspect_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
 	if (!error) {
-		error = gp_cli_answer(gp_cli_doctor_doc(&doctor), settings.json, &sink.diag);
+		error = gp_cli_answer(gp_cli_doctor_doc(&doctor), settings.view.format, &sink.diag);
 		gp_inspect_doctor_free(&doctor);
 	}
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static const struct gp_option options[] = {
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	{GP_VIEW_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
+	GP_VIEW_OPTION_FORMAT,
 	{OPTION_PROBE, "probe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("open /dev/kfd and read its version; when gpreempt exits,\nthe driver preempts every "
 	    "queue of every GPU once")},

@@ -19,6 +19,7 @@ struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d);
 
 struct gp_cli_slot_options {
 	bool json;           /* for JSON: every slot, and nothing for text */
+	bool csv;            /* for CSV: one list, as in JSON */
 	bool raw, registers; /* JSON: as members; text: instead of the table */
 	bool all;            /* text: also inactive slots */
 	bool per_xcc;        /* text: one row per XCC instead of one per queue */
@@ -33,6 +34,8 @@ struct gp_doc *gp_cli_runlist_doc(const struct gp_inspect_runlists *runlists,
 
 /* A table per process or, in the long form, one per queue with the source of each fact. */
 struct gp_doc *gp_cli_find_doc(const struct gp_inspect_find_result *result, bool long_form);
+/* One list of the queues of all processes, for CSV. */
+struct gp_doc *gp_cli_find_list_doc(const struct gp_inspect_find_result *result);
 /*
  * The JSON is written in batches of queues, because a log may have millions of them: one object, or
  * a list of them, with one queue per line. 0, -ENOMEM or -EIO.

@@ -6,13 +6,16 @@
 
 #include "base/parse.h"
 #include "cli/command.h"
+#include "cli/view.h"
 #include "cli/watch/documents.h"
 #include "show/term.h"
 
 struct arguments {
 	const struct gp_command *command;
 	struct gp_inspect_find_options find;
-	bool json, long_form, no_file;
+	struct gp_cli_view view;
+	bool long_form, no_file;
+	bool found;         /* a queue, in the last reading */
 	const char *output; /* queue_finder -o */
 };
 
@@ -22,6 +25,8 @@ static int set_option(void *ctx, int id, const char *value)
 {
 	struct arguments *arguments = ctx;
 
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&arguments->view, arguments->command, id, value);
 	switch (id) {
 	case OPTION_ALL:
 		arguments->find.all = true;
@@ -40,9 +45,6 @@ static int set_option(void *ctx, int id, const char *value)
 		break;
 	case 'c':
 		arguments->find.container = value;
-		break;
-	case 'j':
-		arguments->json = true;
 		break;
 	case 'l':
 		arguments->long_form = true;
@@ -125,6 +127,7 @@ static int find(struct arguments *arguments, struct gp_diag *diag,
 	int error;
 
 	gp_progress_start(&progress);
+	progress.wanted &= !arguments->view.watch;
 	arguments->find.stdin_name = _("standard input");
 	arguments->find.progress = show_progress;
 	arguments->find.progress_ctx = &progress;
@@ -151,25 +154,70 @@ static void say_nothing_found(const struct gp_inspect_find_options *find, struct
 		gp_fail(diag, -ENOENT, "no process has a KFD queue");
 }
 
+struct reading {
+	struct arguments *arguments;
+	struct gp_command_diag diag;
+};
+
+static int make(void *ctx, struct gp_doc **doc)
+{
+	struct reading *reading = ctx;
+	struct arguments *arguments = reading->arguments;
+	struct gp_inspect_find_result result = {0};
+	int error = find(arguments, &reading->diag.diag, &result);
+
+	arguments->found = queue_total(&result) != 0;
+	if (!error && gp_cli_view_is_data(&arguments->view))
+		*doc = gp_cli_find_list_doc(&result);
+	else if (!error)
+		*doc = gp_cli_find_doc(&result, arguments->long_form);
+	gp_inspect_find_result_free(&result);
+	return error;
+}
+
+/* Once, queue by queue: a log may have millions. */
+static int print_json(struct reading *reading)
+{
+	struct gp_inspect_find_result result = {0};
+	int error = find(reading->arguments, &reading->diag.diag, &result);
+
+	reading->arguments->found = queue_total(&result) != 0;
+	if (!error)
+		error = gp_cli_find_print_json(stdout, &result, reading->arguments->find.all);
+	gp_inspect_find_result_free(&result);
+	return error;
+}
+
+/* What is read once cannot be read again. */
+static bool reads_stdin(const struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->find.log_count; i++) {
+		if (gp_file_is_standard(arguments->find.logs[i]))
+			return true;
+	}
+	return false;
+}
+
 static int run_find(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
-	struct gp_inspect_find_result result = {0};
-	struct gp_command_diag diag;
+	struct reading reading = {.arguments = &arguments};
 	int status, error;
 
 	if (parse(&arguments, argc, argv, &status))
 		return status;
-	gp_command_diag_init(&diag, command);
-	error = find(&arguments, &diag.diag, &result);
-	if (!error)
-		error = arguments.json ? gp_cli_find_print_json(stdout, &result, arguments.find.all)
-				       : print_doc(gp_cli_find_doc(&result, arguments.long_form));
-	if (!error && !queue_total(&result) && arguments.find.all)
-		say_nothing_found(&arguments.find, &diag.diag);
-	status = error || !queue_total(&result) ? GP_EXIT_FAILED : GP_EXIT_OK;
-	gp_inspect_find_result_free(&result);
-	return status;
+	if (gp_cli_view_check(&arguments.view, command))
+		return GP_EXIT_USAGE;
+	if (arguments.view.watch && reads_stdin(&arguments))
+		return gp_usage_error(
+			command, "--watch needs a file that can be read repeatedly, not a pipe");
+	gp_command_diag_init(&reading.diag, command);
+	error = arguments.view.format == GP_SHOW_JSON && !arguments.view.watch
+			? print_json(&reading)
+			: gp_cli_view_run(&arguments.view, &reading.diag, make, &reading);
+	if (!error && !arguments.found && arguments.find.all)
+		say_nothing_found(&arguments.find, &reading.diag.diag);
+	return error || !arguments.found ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static int write_python(const struct arguments *arguments,
@@ -191,7 +239,7 @@ static int write_python(const struct arguments *arguments,
 	if (error)
 		return gp_fail(diag, error, "cannot write %s: %s; choose another path with -o",
 			       path, strerror(-error));
-	if (!arguments->json && !gp_file_is_standard(path))
+	if (!gp_cli_view_is_data(&arguments->view) && !gp_file_is_standard(path))
 		printf(_("\nPython configuration written: %s\n"), path);
 	return 0;
 }
@@ -211,14 +259,15 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found; no file written",
 				arguments.find.pid);
 	if (!error) {
-		if (arguments.json)
+		if (gp_cli_view_is_data(&arguments.view))
 			error = gp_cli_find_print_json(stdout, &result, false);
 		else if (!gp_file_is_standard(arguments.output))
 			error = print_doc(gp_cli_queue_finder_doc(&result.processes[0]));
 		/* Output that cannot be written must not leave a file behind. */
 		if (!error && fflush(stdout))
 			error = -EIO;
-		if (!error && !arguments.no_file && (!arguments.json || arguments.output))
+		if (!error && !arguments.no_file &&
+		    (!gp_cli_view_is_data(&arguments.view) || arguments.output))
 			error = write_python(&arguments, &result.processes[0], &diag.diag);
 	}
 	gp_inspect_find_result_free(&result);
@@ -245,7 +294,7 @@ static const struct gp_option find_options[] = {
 	COMMON_OPTIONS,
 	{'l', "long", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print one fact per line, each with its source")},
-	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print JSON")},
+	GP_VIEW_OPTIONS(N_("print JSON; with --watch one object per line")),
 	{0},
 };
 

@@ -337,6 +337,32 @@ struct gp_doc *gp_cli_find_doc(const struct gp_inspect_find_result *result, bool
 	return doc;
 }
 
+struct gp_doc *gp_cli_find_list_doc(const struct gp_inspect_find_result *result)
+{
+	static const struct gp_inspect_find_queue none;
+	struct gp_cli_row row = {.part = GP_CLI_JSON};
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	gp_doc_table(doc, "queues", NULL);
+	gp_cli_put(&row, "pid", NULL, 0, gp_v_missing());
+	gp_cli_put(&row, "comm", NULL, 0, gp_v_missing());
+	put_queue(&row, &none);
+	gp_cli_row_columns(&row, doc);
+	for (size_t i = 0; i < result->count; i++) {
+		const struct gp_inspect_find_process *process = &result->processes[i];
+
+		for (size_t q = 0; q < process->count; q++) {
+			gp_cli_put(&row, "pid", NULL, 0,
+				   gp_v_if(process->pid_known, gp_v_count(process->pid)));
+			gp_cli_put(&row, "comm", NULL, 0,
+				   gp_v_text_or_missing(process->process.comm));
+			put_queue(&row, &process->queues[q]);
+			gp_cli_row_cells(&row, doc);
+		}
+	}
+	return doc;
+}
+
 /* ---- JSON ---- */
 
 static void put_input(struct gp_cli_row *row, const struct gp_inspect_find_input *input)

@@ -25,7 +25,8 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_cli_hqd = {
 	.name = "hqd",
-	.arguments = "",
+	.arguments = "[FILE]",
+	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Show the hardware queue slots of AMD GPUs"),
 	.description = N_(
 		"Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: which\n"

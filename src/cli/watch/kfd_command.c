@@ -26,7 +26,7 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 	if (id == GP_OPT_PID && gp_argument_pid(value, &cli->query.pid))
 		return 0;
 	if (id == GP_OPT_COUNT)
-		return gp_option_count(cli->command, "count", value, 1, UINT64_MAX, &cli->count);
+		return gp_cli_view_set(&cli->view, cli->command, GP_VIEW_COUNT, value);
 	if (id == GP_OPT_GPU && gp_parse_hex(&p, end, &number) && p == end &&
 	    number <= UINT32_MAX) {
 		cli->query.has_gpu = true;
@@ -44,18 +44,12 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 	return -EINVAL;
 }
 
-static int set_watch(struct gp_cli_kfd_cli *cli, const char *value)
-{
-	cli->watch = true;
-	return value ? gp_option_duration(cli->command, "watch", value, GP_WATCH_MIN, GP_WATCH_MAX,
-					  &cli->interval_ns)
-		     : 0;
-}
-
 static int set_option(void *ctx, int id, const char *value)
 {
 	struct gp_cli_kfd_cli *cli = ctx;
 
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&cli->view, cli->command, id, value);
 	switch (id) {
 	case GP_OPT_FILE:
 		cli->query.file = value;
@@ -65,9 +59,6 @@ static int set_option(void *ctx, int id, const char *value)
 		return 0;
 	case GP_OPT_ROOT:
 		cli->query.root.dir = value;
-		return 0;
-	case GP_OPT_JSON:
-		cli->show.json = true;
 		return 0;
 	case GP_OPT_RAW:
 		cli->show.raw = true;
@@ -84,8 +75,6 @@ static int set_option(void *ctx, int id, const char *value)
 	case GP_OPT_PARTIAL:
 		cli->query.partial = true;
 		return 0;
-	case GP_OPT_WATCH:
-		return set_watch(cli, value);
 	}
 	return set_number(cli, id, value);
 }
@@ -106,9 +95,7 @@ static bool is_pipe(const char *file)
 /* Combinations that mean nothing; GP_EXIT_OK when there are none. */
 static int check_options(const struct gp_cli_kfd_cli *cli)
 {
-	if (cli->count && !cli->watch)
-		return gp_usage_error(cli->command, "--count needs --watch");
-	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
+	if (cli->view.watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
 		return gp_usage_error(
 			cli->command,
 			"--watch needs a file that can be read repeatedly, not a pipe");
@@ -117,7 +104,7 @@ static int check_options(const struct gp_cli_kfd_cli *cli)
 				      "only one of --file and --mqds can be standard input");
 	if (!cli->show.json && cli->show.raw && cli->show.registers)
 		return gp_usage_error(cli->command, "--raw cannot be combined with --registers");
-	return GP_EXIT_OK;
+	return gp_cli_view_check(&cli->view, cli->command);
 }
 
 /* ---- readings ---- */
@@ -154,83 +141,23 @@ int gp_cli_kfd_sample_slots(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output
 		out->empty = !slots.list.count && (cli->query.pid || cli->query.has_gpu);
 		cli->show.from_file = cli->query.file;
 		/* The message that nothing was found is the whole answer. */
-		out->doc = out->empty && !cli->show.json ? gp_doc_new_answer()
-							 : gp_cli_slots_doc(&slots, &cli->show);
+		out->doc = out->empty && !gp_cli_view_is_data(&cli->view)
+				   ? gp_doc_new_answer()
+				   : gp_cli_slots_doc(&slots, &cli->show);
 	}
 	gp_inspect_slots_free(&slots);
 	return error;
 }
 
-static int print_text(const struct run *run, const struct gp_doc *doc, FILE *stream)
-{
-	return gp_show_print(doc, stream, run->marks.colour ? GP_SHOW_COLOUR : GP_SHOW_TEXT);
-}
-
-/* At most one screen, so that the top of the table stays in place. */
-static int print_screen(const struct run *run, const struct gp_doc *doc, FILE *screen)
-{
-	size_t lines = gp_term_lines(stdout), size, left = 0;
-	char *text = NULL, *end;
-	FILE *stream = open_memstream(&text, &size);
-	int error;
-
-	if (!stream)
-		return -ENOMEM;
-	error = print_text(run, doc, stream);
-	if (fclose(stream) && !error)
-		error = -ENOMEM;
-	end = text;
-	for (size_t shown = 0; !error && *end; end = strchrnul(end, '\n')) {
-		end += *end == '\n';
-		if (lines > 2 && shown++ >= lines - 2)
-			break;
-	}
-	for (const char *rest = end; !error && *rest; rest++)
-		left += *rest == '\n';
-	if (!error)
-		fwrite(text, 1, (size_t)(end - text), screen);
-	if (left)
-		fprintf(screen,
-			ngettext("... %zu more line\n", "... %zu more lines\n",
-				 (unsigned long)left),
-			left);
-	free(text);
-	return error;
-}
-
-static int print_output(const struct run *run, struct gp_doc *doc, FILE *stream)
-{
-	bool watch = run->cli->watch;
-
-	if (run->cli->show.json) {
-		struct timespec now;
-
-		clock_gettime(CLOCK_REALTIME, &now);
-		if (watch)
-			gp_doc_fact(doc, "time", NULL,
-				    gp_v_real(GP_UNIT_REAL,
-					      (double)now.tv_sec + (double)now.tv_nsec / 1e9));
-		return gp_show_print(doc, stream, watch ? GP_SHOW_JSON_LINE : GP_SHOW_JSON);
-	}
-	if (watch && isatty(STDOUT_FILENO))
-		return print_screen(run, doc, stream);
-	if (run->marks.again)
-		putc('\n', stream);
-	return print_text(run, doc, stream);
-}
-
-static int take_sample(void *ctx, FILE *stream)
+static int make(void *ctx, struct gp_doc **doc)
 {
 	struct run *run = ctx;
 	struct gp_cli_kfd_output out = {0};
 	int error = run->sample(run->cli, &out);
 
-	/* The stream is memory: only a lack of it can fail. */
-	if (!error && print_output(run, out.doc, stream))
-		error = -ENOMEM;
+	*doc = out.doc;
 	run->empty = out.empty;
 	gp_cli_marks_next(&run->marks);
-	gp_doc_free(out.doc);
 	return error;
 }
 
@@ -250,36 +177,31 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 int gp_cli_kfd_command_run(const struct gp_command *command, int argc, char **argv,
 			   gp_kfd_sample sample)
 {
-	struct gp_cli_kfd_cli cli = {.command = command,
-				     .query.stdin_name = _("standard input"),
-				     .interval_ns = GP_NS_PER_S};
+	struct gp_cli_kfd_cli cli = {.command = command, .query.stdin_name = _("standard input")};
 	struct run run = {.cli = &cli, .sample = sample};
-	struct gp_cli_watch watch;
 	int first, status;
 
 	gp_command_diag_init(&cli.sink, command);
 	status = gp_command_parse(command, argc, argv, set_option, &cli, &first);
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	/* A saved copy, as with --file. */
+	if (first < argc && !cli.query.file)
+		cli.query.file = argv[first++];
 	if (first < argc)
-		return gp_usage_error(command, "unexpected argument '%s'; give a file with --file",
-				      argv[first]);
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
+	cli.show.json = cli.view.format == GP_SHOW_JSON;
+	cli.show.csv = cli.view.format == GP_SHOW_CSV;
 	status = check_options(&cli);
 	if (!status)
 		status = gp_command_check_root(command, &cli.query.root);
 	if (status)
 		return status;
-	watch = (struct gp_cli_watch){.diag = &cli.sink.diag,
-				      .once = !cli.watch,
-				      .interval_ns = cli.interval_ns,
-				      .count = cli.count,
-				      .redraw =
-					      cli.watch && !cli.show.json && isatty(STDOUT_FILENO)};
 	run.marks.colour = gp_term_colour(stdout);
 	cli.show.marks = &run.marks;
-	status = gp_cli_watch_run(&watch, take_sample, &run);
+	status = gp_cli_view_run(&cli.view, &cli.sink, make, &run);
 	gp_cli_marks_free(&run.marks);
 	if (status)
 		return GP_EXIT_FAILED;
-	return run.empty && !cli.watch ? not_found(&cli) : GP_EXIT_OK;
+	return run.empty && !cli.view.watch ? not_found(&cli) : GP_EXIT_OK;
 }

@@ -7,15 +7,13 @@
 #define GP_CLI_WATCH_KFD_COMMAND_H
 
 #include "cli/command.h"
-#include "cli/watch/watch.h"
+#include "cli/view.h"
 #include "cli/watch/documents.h"
 
 enum gp_cli_kfd_option {
 	GP_OPT_FILE = 'f',
-	GP_OPT_JSON = 'j',
 	GP_OPT_PID = 'p',
 	GP_OPT_GPU = 'g',
-	GP_OPT_WATCH = 'w',
 	GP_OPT_ALL = 'a',
 	GP_OPT_COUNT = 'n',
 	GP_OPT_ROOT = 256,
@@ -48,12 +46,13 @@ enum gp_cli_kfd_option {
 	 N_("show only queues of this process")}, \
 	{GP_OPT_GPU, "gpu", GP_REQUIRED_ARGUMENT, "ID", GP_COMPLETE_NONE, \
 	 N_("show only this GPU (KFD gpu_id in hex, as printed)")}, \
-	{GP_OPT_WATCH, "watch", GP_OPTIONAL_ARGUMENT, "TIME", GP_COMPLETE_NONE, \
+	{GP_VIEW_WATCH, "watch", GP_OPTIONAL_ARGUMENT, "TIME", GP_COMPLETE_NONE, \
 	 N_("repeat every second (or every TIME) and mark changes")}, \
 	{GP_OPT_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE, \
 	 N_("stop --watch after N readings")}, \
-	{GP_OPT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	{GP_VIEW_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("print JSON; with --watch one object per line")}, \
+	GP_VIEW_OPTION_FORMAT, \
 	{GP_OPT_GFX, "gfx", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE, \
 	 N_("decode registers for this GPU, such as gfx942 (default:\n" \
 	    "from the topology, else from the register addresses)")}, \
@@ -69,8 +68,7 @@ struct gp_cli_kfd_cli {
 	struct gp_command_diag sink;
 	struct gp_inspect_kfd_query query;
 	struct gp_cli_slot_options show;
-	bool watch;
-	u64 interval_ns, count;
+	struct gp_cli_view view;
 };
 
 /* One reading, ready to print. */

@@ -22,7 +22,8 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_cli_mqd = {
 	.name = "mqd",
-	.arguments = "",
+	.arguments = "[FILE]",
+	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Show the queue descriptors of every process on AMD GPUs"),
 	.description = N_(
 		"Decodes /sys/kernel/debug/kfd/mqds (needs root), or a saved copy of it: every\n"

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/daemon/daemon_client.h"
+#include "cli/view.h"
 #include "cli/watch/documents.h"
 #include "cli/watch/row.h"
 #include "proto/swapped.h"
@@ -42,7 +43,7 @@ static struct gp_show_value sum_value(struct gp_cli_row *row, const struct sum *
 	if (sum->known == gpus)
 		return value;
 	gp_show_value_text(&value, &text);
-	value = gp_v_as(value, gp_cli_text(row, ">=%s", gp_buf_str(&text)));
+	value = gp_v_as(gp_v_missing(), gp_cli_text(row, ">=%s", gp_buf_str(&text)));
 	gp_buf_free(&text);
 	return value;
 }
@@ -155,11 +156,13 @@ static void put_sums(struct gp_cli_row *row, const struct gp_gpu_process *gpu)
 		add(&occupancy, usage, GP_USAGE_OCCUPANCY, usage->cu_occupancy);
 		add(&evicted, usage, GP_USAGE_EVICTED, usage->evicted_ms);
 	}
-	gp_cli_put(row, NULL, "VRAM", GP_CLI_RIGHT, sum_value(row, &vram, gpus, GP_UNIT_BYTES, 1));
-	gp_cli_put(row, NULL, "SDMA", GP_CLI_RIGHT, sum_value(row, &sdma, gpus, GP_UNIT_NS, 1000));
-	gp_cli_put(row, NULL, "CUS", GP_CLI_RIGHT,
+	gp_cli_put(row, "vram_bytes", "VRAM", GP_CLI_RIGHT,
+		   sum_value(row, &vram, gpus, GP_UNIT_BYTES, 1));
+	gp_cli_put(row, "sdma_ns", "SDMA", GP_CLI_RIGHT,
+		   sum_value(row, &sdma, gpus, GP_UNIT_NS, 1000));
+	gp_cli_put(row, "cu_occupancy", "CUS", GP_CLI_RIGHT,
 		   sum_value(row, &occupancy, gpus, GP_UNIT_COUNT, 1));
-	gp_cli_put(row, NULL, "EVICTED", GP_CLI_RIGHT,
+	gp_cli_put(row, "evicted_ns", "EVICTED", GP_CLI_RIGHT,
 		   sum_value(row, &evicted, gpus, GP_UNIT_NS, 1000000));
 }
 
@@ -264,55 +267,62 @@ static void add_busy(struct gp_inspect_ps *ps)
 	gp_cli_daemon_close(&client);
 }
 
-enum { OPTION_JSON = 'j', OPTION_ROOT = 256 };
+enum { OPTION_ROOT = 256 };
 
 struct settings {
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_root root;
-	bool json;
+	struct gp_cli_view view;
 };
 
 static int set(void *ctx, int id, const char *value)
 {
 	struct settings *settings = ctx;
 
-	if (id == OPTION_JSON)
-		settings->json = true;
-	else if (id == OPTION_ROOT)
-		settings->root.dir = value;
+	if (gp_cli_view_has(id))
+		return gp_cli_view_set(&settings->view, settings->command, id, value);
+	settings->root.dir = value;
+	return 0;
+}
+
+static int make(void *ctx, struct gp_doc **doc)
+{
+	struct settings *settings = ctx;
+	bool live = gp_root_is_live(&settings->root);
+	struct gp_inspect_ps ps;
+	int error = gp_inspect_ps_read(&settings->root, &settings->sink.diag, &ps);
+
+	if (error)
+		return error;
+	if (live && ps.nvidia_present)
+		add_busy(&ps);
+	*doc = gp_cli_ps_doc(&ps);
+	if (live)
+		add_swapped(*doc);
+	gp_inspect_ps_free(&ps);
 	return 0;
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct settings settings = {.root = {.dir = ""}};
-	struct gp_command_diag sink;
-	struct gp_inspect_ps ps;
-	struct gp_doc *doc;
-	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	struct settings settings = {.command = command, .root = {.dir = ""}};
+	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
-	gp_command_diag_init(&sink, command);
-	if (gp_command_check_root(command, &settings.root))
+	gp_command_diag_init(&settings.sink, command);
+	if (gp_cli_view_check(&settings.view, command) ||
+	    gp_command_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
-	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
-	if (error)
-		return GP_EXIT_FAILED;
-	if (gp_root_is_live(&settings.root) && ps.nvidia_present)
-		add_busy(&ps);
-	doc = gp_cli_ps_doc(&ps);
-	if (gp_root_is_live(&settings.root))
-		add_swapped(doc);
-	error = gp_cli_answer(doc, settings.json, &sink.diag);
-	gp_inspect_ps_free(&ps);
-	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+	return gp_cli_view_run(&settings.view, &settings.sink, make, &settings) ? GP_EXIT_FAILED
+										: GP_EXIT_OK;
 }
 
 static const struct gp_option options[] = {
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON, with the figures of each GPU")},
+	GP_VIEW_OPTIONS(N_("print JSON, with the figures of each GPU")),
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("read DIR/sys and DIR/proc instead of the live system")},
 	{0},
@@ -335,6 +345,8 @@ const struct gp_command gp_cli_ps = {
 	.examples = "  gpreempt ps\n"
 		    "  # pids of all processes with compute queues\n"
 		    "  gpreempt ps --json | jq '.processes[] | select(.queue_counts.compute > 0) "
-		    "| .pid'\n",
+		    "| .pid'\n"
+		    "  # a reading every 10 s for a spreadsheet\n"
+		    "  gpreempt ps --watch 10s --format csv > ps.csv\n",
 	.run = run,
 };

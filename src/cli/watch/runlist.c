@@ -8,8 +8,8 @@
 
 /* ---- columns ---- */
 
-/* queue NULL: a process without a mapped queue. */
-static void put_queue(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *queue)
+/* queue NULL: a process without a mapped queue. `owned`: with its process, as in JSON. */
+static void put_queue(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *queue, bool owned)
 {
 	static const struct gp_kfd_runlist_entry none;
 	const struct gp_kfd_runlist_entry *q = queue ? queue : &none;
@@ -25,7 +25,8 @@ static void put_queue(struct gp_cli_row *row, const struct gp_kfd_runlist_entry 
 	gp_cli_put(row, "wptr_address", "WPTR ADDRESS", 0,
 		   gp_v_if(queue, gp_v_hex(q->wptr_address)));
 	gp_cli_put(row, "ring", "RING", 0, gp_v_if(q->ring, gp_v_hex(q->ring)));
-	gp_cli_put(row, "pid", NULL, 0, gp_v_if(q->pid, gp_v_count(q->pid)));
+	if (owned)
+		gp_cli_put(row, "pid", NULL, 0, gp_v_if(q->pid, gp_v_count(q->pid)));
 }
 
 static void put_row(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *process,
@@ -36,37 +37,42 @@ static void put_row(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *p
 
 	if (process->mapped_count < process->queue_count)
 		mapped.colour = GP_YELLOW;
-	gp_cli_put(row, NULL, "GPU", 0, gp_v_text(gp_cli_text(row, "%x", process->gpu_id)));
-	gp_cli_put(row, NULL, "PID", GP_CLI_RIGHT, gp_v_if(process->pid, gp_v_count(process->pid)));
-	gp_cli_put(row, NULL, "PASID", GP_CLI_RIGHT, gp_v_hex(process->pasid));
-	gp_cli_put(row, NULL, "QUANTUM", GP_CLI_RIGHT, gp_v_count(process->quantum));
+	gp_cli_put(row, "gpu_id", "GPU", 0,
+		   gp_v_as(gp_v_count(process->gpu_id), gp_cli_text(row, "%x", process->gpu_id)));
+	gp_cli_put(row, "pid", "PID", GP_CLI_RIGHT,
+		   gp_v_if(process->pid, gp_v_count(process->pid)));
+	gp_cli_put(row, "pasid", "PASID", GP_CLI_RIGHT,
+		   gp_v_as(gp_v_count(process->pasid), gp_cli_text(row, "0x%x", process->pasid)));
+	gp_cli_put(row, "quantum", "QUANTUM", GP_CLI_RIGHT, gp_v_count(process->quantum));
 	gp_cli_put(row, NULL, "MAPPED", GP_CLI_RIGHT, mapped);
-	put_queue(row, queue);
+	gp_cli_put(row, "mapped_count", NULL, 0, gp_v_count(process->mapped_count));
+	gp_cli_put(row, "queue_count", NULL, 0, gp_v_count(process->queue_count));
+	put_queue(row, queue, false);
 }
 
 /* ---- text ---- */
 
-static void add_row(struct gp_doc *doc, struct gp_cli_marks *marks,
+static void add_row(struct gp_doc *doc, const struct gp_cli_slot_options *options,
 		    const struct gp_kfd_runlist_entry *process,
 		    const struct gp_kfd_runlist_entry *queue)
 {
-	struct gp_cli_row row = {.part = GP_CLI_TEXT};
+	struct gp_cli_row row = {.part = options->csv ? GP_CLI_JSON : GP_CLI_TEXT};
 	char name[GP_CLI_MARK_TEXT];
 
 	put_row(&row, process, queue);
 	snprintf(name, sizeof(name), "%x/%x/%" PRIx64, process->gpu_id, process->pasid,
 		 queue ? queue->mqd_address : 0);
-	if (marks)
-		gp_cli_marks_row(marks, name, &row);
+	if (options->marks && !options->csv)
+		gp_cli_marks_row(options->marks, name, &row);
 	gp_cli_row_cells(&row, doc);
 }
 
 static void add_table(struct gp_doc *doc, const struct gp_kfd_runlist *list,
-		      struct gp_cli_marks *marks)
+		      const struct gp_cli_slot_options *options)
 {
 	static const struct gp_kfd_runlist_entry none;
 	const struct gp_kfd_runlist_entry *process = NULL;
-	struct gp_cli_row row = {.part = GP_CLI_TEXT};
+	struct gp_cli_row row = {.part = options->csv ? GP_CLI_JSON : GP_CLI_TEXT};
 
 	gp_doc_table(doc, NULL, NULL);
 	gp_doc_if_empty(doc, NULL);
@@ -78,10 +84,10 @@ static void add_table(struct gp_doc *doc, const struct gp_kfd_runlist *list,
 		if (entry->kind == GP_RUNLIST_PROCESS) {
 			process = entry;
 			if (!entry->mapped_count)
-				add_row(doc, marks, entry, NULL);
+				add_row(doc, options, entry, NULL);
 		} else if (entry->kind == GP_RUNLIST_QUEUE && process &&
 			   process->gpu_id == entry->gpu_id) {
-			add_row(doc, marks, process, entry);
+			add_row(doc, options, process, entry);
 		}
 	}
 }
@@ -132,7 +138,7 @@ static void open_process(struct gp_doc *doc, const struct gp_kfd_runlist_entry *
 	gp_doc_fact(doc, "mapped_count", NULL, gp_v_count(process->mapped_count));
 	gp_doc_fact(doc, "page_table", NULL, gp_v_hex(process->page_table));
 	gp_doc_table(doc, "queues", NULL);
-	put_queue(&row, NULL);
+	put_queue(&row, NULL, true);
 	gp_cli_row_columns(&row, doc);
 }
 
@@ -152,7 +158,7 @@ static void add_processes(struct gp_doc *doc, const struct gp_kfd_runlist *list,
 			open_process(doc, entry);
 			open = true;
 		} else if (entry->kind == GP_RUNLIST_QUEUE && open) {
-			put_queue(&row, entry);
+			put_queue(&row, entry, true);
 			gp_cli_row_cells(&row, doc);
 		}
 	}
@@ -194,8 +200,8 @@ struct gp_doc *gp_cli_runlist_doc(const struct gp_inspect_runlists *runlists,
 		gp_doc_fact(doc, "incomplete", NULL, gp_v_bool(runlists->incomplete));
 		gp_doc_fact(doc, "pids_from", NULL, gp_v_text_or_missing(runlists->pids_from));
 		gp_doc_open_list(doc, "gpus", NULL);
-	} else if (!options->raw) {
-		add_table(doc, list, options->marks);
+	} else if (options->csv || !options->raw) {
+		add_table(doc, list, options);
 	}
 	for (size_t i = 0; i < list->node_count; i++) {
 		struct gp_inspect_runlist_figures figures =
@@ -204,7 +210,7 @@ struct gp_doc *gp_cli_runlist_doc(const struct gp_inspect_runlists *runlists,
 		at = figures.end;
 		if (options->json)
 			add_gpu(doc, list, &list->nodes[i], &figures, options->raw);
-		else if (options->raw)
+		else if (options->raw && !options->csv)
 			add_words(doc, &list->nodes[i]);
 		else
 			add_summary(doc, &list->nodes[i], &figures);
@@ -246,7 +252,8 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_cli_runlist = {
 	.name = "runlist",
-	.arguments = "",
+	.arguments = "[FILE]",
+	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Show the runlist of the GPU's firmware scheduler"),
 	.description = N_(
 		"Decodes /sys/kernel/debug/kfd/rls (needs root), or a saved copy of it: the\n"

@@ -414,7 +414,7 @@ struct gp_doc *gp_cli_slots_doc(const struct gp_inspect_slots *slots,
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 
-	if (options->json) {
+	if (options->json || options->csv) {
 		add_json(doc, slots, options);
 	} else if (add_text(doc, slots, options)) {
 		gp_doc_free(doc);

@@ -5,21 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "show/term.h"
 #include "cli/daemon/diary.h"
+#include "cli/view.h"
 #include "cli/watch/top_replay.h"
 #include "cli/watch/top_screen.h"
-#include "cli/watch/watch.h"
 
-enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 'f' };
+enum { OPTION_ONCE = '1', OPTION_SORT = 's', OPTION_FILTER = 'f' };
 enum { OPTION_BATCH = 'b', OPTION_INTERVAL = 'd' };
 enum { OPTION_DRIVER = 256, OPTION_ROOT, OPTION_REPLAY, OPTION_AT, OPTION_COLOUR };
 
 struct settings {
 	const struct gp_command *command;
-	bool once, json, driver, batch;
+	struct gp_cli_view view; /* watch: --batch */
+	bool once, driver;
 	u64 interval_ns;
-	enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
 	enum gp_cli_top_sort sort;
 	const char *filter, *replay, *at;
 	struct gp_root root;
@@ -28,21 +27,15 @@ struct settings {
 static int set_colour(struct settings *settings, const char *value)
 {
 	if (strcmp(value, "auto") == 0)
-		settings->colour = COLOUR_AUTO;
+		settings->view.colour = GP_COLOUR_AUTO;
 	else if (strcmp(value, "always") == 0)
-		settings->colour = COLOUR_ALWAYS;
+		settings->view.colour = GP_COLOUR_ALWAYS;
 	else if (strcmp(value, "never") == 0)
-		settings->colour = COLOUR_NEVER;
+		settings->view.colour = GP_COLOUR_NEVER;
 	else
 		return gp_usage_error(settings->command,
 				      "invalid colour '%s' (auto, always or never)", value);
 	return 0;
-}
-
-static bool has_colour(const struct settings *settings)
-{
-	return settings->colour == COLOUR_ALWAYS ||
-	       (settings->colour == COLOUR_AUTO && gp_term_colour(stdout));
 }
 
 static int set(void *ctx, int id, const char *value)
@@ -53,14 +46,15 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_ONCE:
 		settings->once = true;
 		break;
-	case OPTION_JSON:
-		settings->json = settings->once = true;
-		break;
+	case GP_VIEW_JSON:
+	case GP_VIEW_FORMAT:
+		settings->once = true;
+		return gp_cli_view_set(&settings->view, settings->command, id, value);
 	case OPTION_FILTER:
 		settings->filter = value;
 		break;
 	case OPTION_BATCH:
-		settings->batch = true;
+		settings->view.watch = settings->view.scroll = true;
 		break;
 	case OPTION_INTERVAL:
 		return gp_option_duration(settings->command, "interval", value, 100 * GP_NS_PER_MS,
@@ -94,54 +88,29 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int once(const struct settings *settings, struct gp_cli_daemon_client *client,
-		struct gp_diag *diag, FILE *out)
-{
-	struct gp_cli_top_data top = {0};
-	char policy[16] = "";
-	struct gp_doc *doc;
-	int error = client ? gp_cli_top_read(&top, client, diag)
-			   : gp_cli_top_read_driver(&top, &settings->root, diag);
-
-	if (!error) {
-		gp_cli_top_arrange(&top, settings->sort, settings->filter);
-		if (client)
-			gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
-		doc = gp_cli_top_doc(&top, policy);
-		error = gp_show_print(doc, out,
-				      settings->json
-					      ? settings->batch ? GP_SHOW_JSON_LINE : GP_SHOW_JSON
-				      : has_colour(settings) ? GP_SHOW_COLOUR
-							     : GP_SHOW_TEXT);
-		gp_doc_free(doc);
-	}
-	gp_cli_top_free(&top);
-	return error;
-}
-
-struct batch {
+struct source {
 	const struct settings *settings;
-	struct gp_cli_daemon_client *client;
+	struct gp_cli_daemon_client *client; /* NULL: the driver */
 	struct gp_diag *diag;
 };
 
-static int batch_sample(void *ctx, FILE *out)
+static int make(void *ctx, struct gp_doc **doc)
 {
-	const struct batch *batch = ctx;
-	int error = once(batch->settings, batch->client, batch->diag, out);
+	const struct source *source = ctx;
+	const struct settings *settings = source->settings;
+	struct gp_cli_top_data top = {0};
+	char policy[16] = "";
+	int error = source->client ? gp_cli_top_read(&top, source->client, source->diag)
+				   : gp_cli_top_read_driver(&top, &settings->root, source->diag);
 
-	if (!error && !batch->settings->json)
-		fputc('\n', out);
+	if (!error) {
+		gp_cli_top_arrange(&top, settings->sort, settings->filter);
+		if (source->client)
+			gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
+		*doc = gp_cli_top_doc(&top, policy);
+	}
+	gp_cli_top_free(&top);
 	return error;
-}
-
-/* Again and again, until it is ended or its reader has gone. */
-static int run_batch(const struct settings *settings, struct gp_cli_daemon_client *client,
-		     struct gp_diag *diag)
-{
-	struct gp_cli_watch watch = {.diag = diag, .interval_ns = settings->interval_ns};
-
-	return gp_cli_watch_run(&watch, batch_sample, &(struct batch){settings, client, diag});
 }
 
 /*
@@ -167,8 +136,9 @@ static int choose(struct settings *settings, struct gp_cli_daemon_client *client
 	return error;
 }
 
-static int show(struct settings *settings, struct gp_diag *diag)
+static int show(struct settings *settings, struct gp_command_diag *sink)
 {
+	struct gp_diag *diag = &sink->diag;
 	struct gp_cli_daemon_client client = {.socket = -1};
 	struct gp_cli_daemon_client *from;
 	bool asked = settings->driver;
@@ -178,22 +148,24 @@ static int show(struct settings *settings, struct gp_diag *diag)
 		return error;
 	from = settings->driver ? NULL : &client;
 	error = -ENOTTY;
-	if (!settings->once && !settings->batch && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+	if (!settings->once && !settings->view.watch && isatty(STDIN_FILENO) &&
+	    isatty(STDOUT_FILENO))
 #ifdef GP_HAVE_NCURSES
-		error = gp_cli_top_screen(from, &settings->root,
-					  &(struct gp_cli_top_options){settings->sort,
-								       settings->filter,
-								       settings->interval_ns,
-								       has_colour(settings)});
+		error = gp_cli_top_screen(
+			from, &settings->root,
+			&(struct gp_cli_top_options){settings->sort, settings->filter,
+						     settings->interval_ns,
+						     gp_cli_view_colour(&settings->view)});
 #else
 		gp_diag(diag, GP_NOTE,
 			"built without ncurses: one table instead of the full screen");
 #endif
-	if (settings->batch)
-		error = run_batch(settings, from, diag);
 	/* Into a file, or on a terminal of unknown type. */
-	else if (error == -ENOTTY)
-		error = once(settings, from, diag, stdout);
+	if (error == -ENOTTY) {
+		settings->view.interval_ns = settings->interval_ns;
+		error = gp_cli_view_run(&settings->view, sink, make,
+					&(struct source){settings, from, diag});
+	}
 	/* The driver's scheduler cannot be read, and there is no daemon. */
 	if (error && settings->driver && !asked)
 		gp_cli_daemon_open(&client, diag);
@@ -208,7 +180,7 @@ static int replay(const struct settings *settings, struct gp_diag *diag)
 							     .sort = settings->sort,
 							     .filter = settings->filter,
 							     .once = settings->once,
-							     .json = settings->json},
+							     .format = settings->view.format},
 				 diag);
 }
 
@@ -233,13 +205,14 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, "--root needs --driver");
 	if (gp_command_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
-	return show(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
+	return show(&settings, &sink) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static const struct gp_option options[] = {
 	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print once and exit")},
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	{GP_VIEW_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/reference/json.md)")},
+	GP_VIEW_OPTION_FORMAT,
 	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_ORDER,
 	 N_("sort by priority (default), ran, held, preemptions, pid,\n"
 	    "p99 or gpu (groups the jobs by GPU)")},

@@ -144,6 +144,8 @@ static void add_jobs(struct gp_doc *doc, const struct gp_cli_top_data *top, enum
 	struct gp_cli_row row = {.part = part};
 
 	gp_doc_table(doc, part == GP_CLI_JSON ? "jobs" : NULL, NULL);
+	if (part == GP_CLI_JSON)
+		gp_doc_main(doc);
 	gp_cli_top_put_job(&row, top, &(struct gp_proto_msg_job){0});
 	gp_cli_row_columns(&row, doc);
 	for (size_t i = 0; i < top->job_count; i++) {

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,7 +94,7 @@ static int print(const struct gp_cli_top_replay *replay, const struct snapshot *
 	top.job_count = snapshot->job_count;
 	gp_cli_top_arrange(&top, replay->sort, replay->filter);
 	doc = gp_cli_top_doc(&top, "");
-	error = gp_show_print(doc, stdout, replay->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	error = gp_show_print(doc, stdout, replay->format);
 	gp_doc_free(doc);
 	gp_cli_top_free(&top);
 	return error;
@@ -135,14 +137,17 @@ static bool parse_time(const char *text, s64 last_wall_ns, s64 *out)
 /* ---- back and forth ---- */
 
 /* -1: the end. */
-static int key(int wait_ms)
+static int key(int signals, int wait_ms)
 {
-	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+			       {.fd = signals, .events = POLLIN}};
 	char text[8];
 	ssize_t size;
 
-	if (poll(&input, 1, wait_ms) <= 0)
+	if (poll(fds, GP_ARRAY_SIZE(fds), wait_ms) <= 0)
 		return 0;
+	if (fds[1].revents)
+		return -1;
 	size = read(STDIN_FILENO, text, sizeof(text));
 	if (size <= 0)
 		return -1;
@@ -164,21 +169,15 @@ static int draw(const struct gp_cli_top_replay *replay, const struct film *film,
 	return error ? error : fflush(stdout) ? -EIO : 0;
 }
 
-static int browse(const struct gp_cli_top_replay *replay, const struct film *film, size_t at)
+static int play(const struct gp_cli_top_replay *replay, const struct film *film, size_t at,
+		int signals)
 {
-	struct termios before, raw;
 	bool playing = false;
 	int error = 0, pressed = 0;
 
-	if (tcgetattr(STDIN_FILENO, &before) < 0)
-		return -ENOTTY;
-	raw = before;
-	/* Without ISIG: Ctrl-C is a key, so that the terminal is restored. */
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
-	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	while (!error && pressed != 'q' && pressed != CTRL_C && pressed != -1) {
 		error = draw(replay, film, at, playing);
-		pressed = key(playing ? PLAY_MS : -1);
+		pressed = key(signals, playing ? PLAY_MS : -1);
 		if (pressed == ' ')
 			playing = !playing;
 		else if (pressed == 'g')
@@ -191,7 +190,38 @@ static int browse(const struct gp_cli_top_replay *replay, const struct film *fil
 			at++;
 		playing = playing && at + 1 < film->count;
 	}
+	return error;
+}
+
+/* Keys come one by one and are not shown; the terminal is as it was afterwards, also when a signal
+ * ends it. */
+static int browse(const struct gp_cli_top_replay *replay, const struct film *film, size_t at)
+{
+	struct signalfd_siginfo info;
+	struct termios before, raw;
+	sigset_t set, old;
+	int signals, error;
+
+	if (tcgetattr(STDIN_FILENO, &before) < 0)
+		return -ENOTTY;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	raw = before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+	error = signals < 0 ? -errno : tcsetattr(STDIN_FILENO, TCSANOW, &raw) < 0 ? -errno : 0;
+	if (!error)
+		error = play(replay, film, at, signals);
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	/* Taken, or it would be delivered once more when it is unblocked. */
+	while (signals >= 0 && read(signals, &info, sizeof(info)) > 0)
+		;
+	if (signals >= 0)
+		close(signals);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	return error;
 }
 

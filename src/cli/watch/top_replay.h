@@ -13,7 +13,8 @@ struct gp_cli_top_replay {
 	const char *at; /* "14:03", "2026-11-17 14:03:05"; NULL: the last snapshot */
 	enum gp_cli_top_sort sort;
 	const char *filter;
-	bool once, json;
+	bool once;
+	enum gp_show_format format; /* TEXT, JSON or CSV */
 };
 
 /* On a terminal, keys go back and forth; otherwise one snapshot is printed. -errno after saying

@@ -116,7 +116,7 @@ static struct gp_doc *make_doc(u32 pid, const struct decision *list, size_t coun
 }
 
 int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines,
-		      bool json)
+		      struct gp_doc **doc)
 {
 	struct decision *list = NULL, next;
 	size_t count = 0, capacity = 0;
@@ -139,7 +139,7 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 			list[count++] = next;
 	}
 	if (!error)
-		error = gp_cli_answer(make_doc(pid, list, count, lines), json, diag);
+		*doc = make_doc(pid, list, count, lines);
 	free(list);
 	gp_buf_free(&text);
 	return error;

@@ -5,9 +5,10 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "show/doc.h"
 
-/* Its decisions about pid, and for it, from debugfs; the last `lines`, in JSON all. */
+/* Its decisions about pid, and for it, from debugfs, in *doc; the last `lines`, in JSON all. */
 int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines,
-		      bool json);
+		      struct gp_doc **doc);
 
 #endif

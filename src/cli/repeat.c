@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/watch/watch.h"
+#include "cli/repeat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static int write_all(const struct output *output, const char *text, size_t len, 
 }
 
 /* One reading, printed to memory first: a signal can end its writing, not its making. */
-static int take(const struct gp_cli_watch *watch, const struct output *output,
+static int take(const struct gp_cli_repeat *watch, const struct output *output,
 		int (*sample)(void *ctx, FILE *out), void *ctx)
 {
 	char *text = NULL;
@@ -108,7 +108,7 @@ static int take(const struct gp_cli_watch *watch, const struct output *output,
 	return error;
 }
 
-static int repeat(const struct gp_cli_watch *watch, const struct output *output,
+static int repeat(const struct gp_cli_repeat *watch, const struct output *output,
 		  int (*sample)(void *ctx, FILE *out), void *ctx)
 {
 	u64 next = gp_monotonic_ns();
@@ -129,7 +129,7 @@ static int repeat(const struct gp_cli_watch *watch, const struct output *output,
 	return error == -ECANCELED ? 0 : error;
 }
 
-static int run_with(const struct gp_cli_watch *watch, struct output *output,
+static int run_with(const struct gp_cli_repeat *watch, struct output *output,
 		    int (*sample)(void *ctx, FILE *out), void *ctx)
 {
 	/* The alternate screen keeps the scrollback clean; lines are cut, not wrapped. */
@@ -152,8 +152,8 @@ static int run_with(const struct gp_cli_watch *watch, struct output *output,
 	return status == -ECANCELED ? 0 : status;
 }
 
-int gp_cli_watch_run(const struct gp_cli_watch *watch, int (*sample)(void *ctx, FILE *out),
-		     void *ctx)
+int gp_cli_repeat_run(const struct gp_cli_repeat *watch, int (*sample)(void *ctx, FILE *out),
+		      void *ctx)
 {
 	struct output output = {.fd = STDOUT_FILENO, .signals = -1};
 	struct signalfd_siginfo info;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A document as CSV: its list, or its facts in one row if it has no list. Quoting as in RFC 4180;
+ * lines end with a line feed. Names and values are those of JSON; a missing value is empty.
+ */
+#include <errno.h>
+
+#include "base/core.h"
+#include "show/parts.h"
+
+struct writer {
+	struct gp_buf line;
+	bool begun; /* the line has a field */
+};
+
+static void put_field(struct writer *writer, const char *text, size_t len)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < len; i++)
+		quoted |= strchr(",\"\r\n", text[i]) && text[i];
+	/* Spaces at the ends are part of the field, but not every reader keeps them. */
+	quoted |= len && (text[0] == ' ' || text[len - 1] == ' ');
+	gp_buf_puts(&writer->line, writer->begun ? "," : "");
+	writer->begun = true;
+	gp_buf_puts(&writer->line, quoted ? "\"" : "");
+	for (size_t i = 0; i < len; i++)
+		gp_buf_add(&writer->line, text[i] == '"' ? "\"\"" : &text[i],
+			   text[i] == '"' ? 2 : 1);
+	gp_buf_puts(&writer->line, quoted ? "\"" : "");
+}
+
+static void put_json(struct writer *writer, const json_t *json)
+{
+	char *text;
+
+	if (json_is_string(json)) {
+		put_field(writer, json_string_value(json), json_string_length(json));
+		return;
+	}
+	text = json_is_null(json) ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+	put_field(writer, text ? text : "", text ? strlen(text) : 0);
+	free(text);
+}
+
+/* A nested value is the text that people read or, if it has none, JSON. */
+static void put_value(struct writer *writer, const struct gp_show_value *value)
+{
+	json_t *json;
+
+	if (value->unit == GP_UNIT_JSON && value->text) {
+		put_field(writer, value->text, value->len);
+		return;
+	}
+	json = gp_show_value_json(value);
+	put_json(writer, json);
+	json_decref(json);
+}
+
+static int end_line(struct writer *writer, FILE *out)
+{
+	int error = writer->line.error;
+
+	gp_buf_puts(&writer->line, "\n");
+	if (!error &&
+	    fwrite(gp_buf_str(&writer->line), 1, writer->line.len, out) != writer->line.len)
+		error = -EIO;
+	writer->line.len = 0;
+	writer->begun = false;
+	return error;
+}
+
+/* ---- the list ---- */
+
+static bool has_keys(const struct gp_show_block *block)
+{
+	for (size_t c = 0; c < block->column_count; c++) {
+		if (block->columns[c].key)
+			return true;
+	}
+	return false;
+}
+
+/* The table that was marked or, without one, the first that JSON has. */
+static const struct gp_show_block *find_list(const struct gp_doc *doc)
+{
+	const struct gp_show_block *first = NULL;
+
+	for (size_t i = 0; i < doc->count; i++) {
+		const struct gp_show_block *block = &doc->blocks[i];
+
+		if (block->type != GP_BLOCK_TABLE || !has_keys(block))
+			continue;
+		if (block->main)
+			return block;
+		if (!first)
+			first = block;
+	}
+	return first;
+}
+
+static int put_list(struct writer *writer, const struct gp_show_block *block,
+		    const struct gp_show_csv *how, FILE *out)
+{
+	int error = 0;
+
+	if (how->time && how->header)
+		put_field(writer, "time", 4);
+	for (size_t c = 0; how->header && c < block->column_count; c++) {
+		if (block->columns[c].key)
+			put_field(writer, block->columns[c].key, strlen(block->columns[c].key));
+	}
+	if (how->header)
+		error = end_line(writer, out);
+	for (size_t r = 0; !error && r < gp_show_block_rows(block); r++) {
+		if (how->time)
+			put_field(writer, how->time, strlen(how->time));
+		for (size_t c = 0; c < block->column_count; c++) {
+			if (block->columns[c].key)
+				put_value(writer, &block->cells[r * block->column_count + c]);
+		}
+		error = end_line(writer, out);
+	}
+	return error;
+}
+
+/* ---- facts ---- */
+
+/* The names, or the values, of the members; those of objects are "object.member". */
+static void put_members(struct writer *writer, json_t *object, const char *prefix, bool names)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		struct gp_buf name = {0};
+
+		gp_buf_printf(&name, "%s%s%s", prefix, *prefix ? "." : "", key);
+		if (json_is_object(value))
+			put_members(writer, value, gp_buf_str(&name), names);
+		else if (names)
+			put_field(writer, gp_buf_str(&name), name.len);
+		else
+			put_json(writer, value);
+		gp_buf_free(&name);
+	}
+}
+
+static int put_facts(struct writer *writer, const struct gp_doc *doc, const struct gp_show_csv *how,
+		     FILE *out)
+{
+	json_t *json = gp_doc_json(doc);
+	int error = json ? 0 : -ENOMEM;
+
+	if (!error && how->header) {
+		if (how->time)
+			put_field(writer, "time", 4);
+		put_members(writer, json, "", true);
+		error = end_line(writer, out);
+	}
+	if (!error) {
+		if (how->time)
+			put_field(writer, how->time, strlen(how->time));
+		put_members(writer, json, "", false);
+		error = end_line(writer, out);
+	}
+	json_decref(json);
+	return error;
+}
+
+int gp_show_print_csv(const struct gp_doc *doc, FILE *out, const struct gp_show_csv *how)
+{
+	const struct gp_show_block *list = doc ? find_list(doc) : NULL;
+	struct writer writer = {0};
+	int error = gp_doc_error(doc);
+
+	if (!error)
+		error = list ? put_list(&writer, list, how, out)
+			     : put_facts(&writer, doc, how, out);
+	gp_buf_free(&writer.line);
+	return error ? error : fflush(out) || ferror(out) ? -EIO : 0;
+}
