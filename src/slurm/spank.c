@@ -33,6 +33,9 @@ SPANK_PLUGIN(gpreempt, 1)
 #define ACCOUNT_S      20   /* for the accounting as a whole */
 #define EPILOG_WAIT_MS 5000 /* of it, the job's end waits for this */
 
+/* Where `make install` or the package puts it. In the file as text, for the test of the package. */
+static const char agent_path[] __attribute__((used)) = GP_SLURM_AGENT;
+
 /* A plugin has no handle that could own it. */
 static struct gp_slurm_settings settings;
 static char job_class[16], job_weight[8];
@@ -71,7 +74,8 @@ static struct spank_option options[] = {
 
 static void read_settings(int count, char **arguments)
 {
-	settings = (struct gp_slurm_settings){.agent = GP_SLURM_AGENT, .account = true};
+	settings = (struct gp_slurm_settings){.account = true};
+	snprintf(settings.agent, sizeof(settings.agent), "%s", agent_path);
 	for (int i = 0; i < count; i++) {
 		if (!gp_slurm_settings_read(&settings, arguments[i]))
 			slurm_error("gpreempt: plugstack.conf: invalid argument '%s' (ignored)",
