@@ -65,9 +65,13 @@ const struct gp_command gp_sim_command = {
 		"SCENARIO is a file that describes jobs, their work, a GPU and a policy\n"
 		"(docs/reference/simulator.md), or the name of an installed scenario: serve, "
 		"fair,\n"
-		"deadline or multi-process. The simulator runs the scheduler of gpreemptd on the\n"
-		"GPU model of 'gpreempt vgpu'. The same file and seed always give the same "
-		"results.\n"
+		"deadline, multi-process or cluster. The simulator runs the scheduler of "
+		"gpreemptd\n"
+		"on the GPU model of 'gpreempt vgpu'. A file with a section [cluster] describes\n"
+		"nodes and jobs that need several GPUs (docs/reference/cluster-simulator.md); it\n"
+		"is run with exclusive GPUs, with kill and requeue, and with shared GPUs. The "
+		"same\n"
+		"file and seed always give the same results.\n"
 		"All times are modelled, not measured."),
 	.exit_status = N_("Exit status: 0 ok, 1 failed or an invariant did not hold, 2 bad usage."),
 	.options = options,
@@ -75,5 +79,6 @@ const struct gp_command gp_sim_command = {
 		    "  # two programs, each profiled alone: what if they shared the GPU?\n"
 		    "  gpreempt sim --from online=server.csv --from offline=trainer.csv \\\n"
 		    "      --policy off,priority\n"
+		    "  gpreempt sim --html page.html cluster\n"
 		    "  gpreempt sim --faults --events 20000000\n",
 };

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Reads scenario files: sections in brackets, "key = value" lines, # comments. See scenario.h. */
+/* Reads scenario files of one machine: see scenario.h. */
 #include "sim/scenario_read.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/i18n.h"
-
-#define LINE_LIMIT 512
 
 /* ---- sections ---- */
 
@@ -137,13 +134,11 @@ static int fault_key(struct gp_sim_reader *r, const char *name, const char *valu
 				 value);
 }
 
-typedef int key_reader(struct gp_sim_reader *r, const char *name, const char *value);
-
-static int take_section(struct gp_sim_reader *r, char *name, key_reader **section)
+static int take_section(struct gp_sim_reader *r, const char *name)
 {
 	static const struct {
 		const char *name;
-		key_reader *read;
+		gp_sim_key_reader *read;
 	} sections[] = {{"run", run_key},
 			{"gpu", gpu_key},
 			{"scheduler", sched_key},
@@ -151,17 +146,15 @@ static int take_section(struct gp_sim_reader *r, char *name, key_reader **sectio
 
 	r->job = NULL;
 	r->work = false;
-	r->key_count = 0;
-	*section = NULL;
 	if (strncmp(name, "work ", 5) == 0)
 		return gp_sim_reader_begin_work(r, name + 5);
 	if (strncmp(name, "job ", 4) == 0) {
-		*section = gp_sim_reader_job_key;
+		r->section = gp_sim_reader_job_key;
 		return gp_sim_reader_add_job(r, name + 4);
 	}
 	for (size_t i = 0; i < GP_ARRAY_SIZE(sections); i++) {
 		if (strcmp(sections[i].name, name) == 0) {
-			*section = sections[i].read;
+			r->section = sections[i].read;
 			return 0;
 		}
 	}
@@ -171,80 +164,15 @@ static int take_section(struct gp_sim_reader *r, char *name, key_reader **sectio
 		       r->file, r->line, name);
 }
 
-static char *trim(char *text)
-{
-	char *end = text + strlen(text);
-
-	while (end > text && isspace((unsigned char)end[-1]))
-		*--end = '\0';
-	while (isspace((unsigned char)*text))
-		text++;
-	return text;
-}
-
-static int take_line(struct gp_sim_reader *r, char *line, key_reader **section)
-{
-	char *comment = strchr(line, '#'), *equals, *close;
-
-	if (comment)
-		*comment = '\0';
-	line = trim(line);
-	if (!*line)
-		return 0;
-	if (*line == '[') {
-		close = strchr(line, ']');
-		if (!close || close[1])
-			return gp_fail(r->diag, -EINVAL,
-				       "%s:%u: malformed section (expected [NAME])", r->file,
-				       r->line);
-		*close = '\0';
-		return take_section(r, trim(line + 1), section);
-	}
-	if (r->work)
-		return gp_sim_reader_work(r, line);
-	equals = strchr(line, '=');
-	if (!equals)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: expected [SECTION] or KEY = VALUE",
-			       r->file, r->line);
-	if (!*section)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: key before the first [SECTION]", r->file,
-			       r->line);
-	*equals = '\0';
-	line = trim(line);
-	for (size_t i = 0; i < r->key_count; i++)
-		if (strcmp(r->keys[i], line) == 0)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate key \"%s\"", r->file,
-				       r->line, line);
-	if (r->key_count < GP_SCENARIO_KEYS)
-		snprintf(r->keys[r->key_count++], GP_SCENARIO_KEY_LENGTH, "%s", line);
-	return (*section)(r, line, trim(equals + 1));
-}
-
 int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, const char *text,
 			  size_t size, struct gp_diag *diag)
 {
-	struct gp_sim_reader r = {.scenario = scenario, .file = name, .diag = diag};
-	const char *end = text + size;
-	key_reader *section = NULL;
-	int error = 0;
+	struct gp_sim_reader r = {.scenario = scenario,
+				  .file = name,
+				  .diag = diag,
+				  .open = take_section};
+	int error = gp_sim_reader_lines(&r, text, size);
 
-	while (!error && text < end) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		size_t length = (size_t)((stop ? stop : end) - text);
-		char line[LINE_LIMIT];
-
-		r.line++;
-		if (length >= sizeof(line) || memchr(text, '\0', length)) {
-			error = gp_fail(diag, -EINVAL,
-					"%s:%u: the line is too long or contains NUL bytes", name,
-					r.line);
-			break;
-		}
-		memcpy(line, text, length);
-		line[length] = '\0';
-		error = take_line(&r, line, &section);
-		text += length + 1;
-	}
 	gp_strings_free(&r.names);
 	return error ? error : gp_sim_scenario_check(scenario, name, diag);
 }

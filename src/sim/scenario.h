@@ -9,6 +9,9 @@
 #ifndef GP_SIM_SCENARIO_H
 #define GP_SIM_SCENARIO_H
 
+#include <limits.h>
+
+#include "base/buf.h"
 #include "base/diag.h"
 #include "gpufile/chip.h"
 #include "sched/sched.h"
@@ -98,6 +101,9 @@ void gp_sim_scenario_free(struct gp_sim_scenario *scenario);
 /* Reads a file, or a shipped scenario by its bare name ("serve"). Errors name file, line and what
  * to do; unknown keys are errors. */
 int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, struct gp_diag *diag);
+/* The text of such a file, and the path that it was found at. */
+int gp_sim_scenario_read(const char *path, struct gp_diag *diag, char name[PATH_MAX],
+			 struct gp_buf *text);
 int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, const char *text,
 			  size_t size, struct gp_diag *diag);
 /* Whether the whole fits together; said on diag when it does not. */

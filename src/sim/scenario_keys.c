@@ -47,11 +47,13 @@ static int reader_check(struct gp_sim_reader *r, const char *key, int error, con
 	return error ? gp_fail(r->diag, error, "%s:%u: %s: %s", r->file, r->line, key, why) : 0;
 }
 
-static int take_time(struct gp_sim_reader *r, const char *key, const char *value, u64 *out)
+static int take_time(struct gp_sim_reader *r, const struct gp_sim_scenario_key *key,
+		     const char *value, u64 *out)
 {
 	char why[GP_UNITS_ERROR];
 
-	return reader_check(r, key, gp_duration_parse(value, 0, GP_SIM_TIME_MAX, out, why), why);
+	return reader_check(r, key->name, gp_duration_parse(value, key->min, key->max, out, why),
+			    why);
 }
 
 int gp_sim_reader_number(struct gp_sim_reader *r, const char *key, const char *value, u64 min,
@@ -102,7 +104,7 @@ int gp_sim_reader_key(struct gp_sim_reader *r, const struct gp_sim_scenario_key 
 
 		if (strcmp(keys[i].name, name) != 0)
 			continue;
-		error = keys[i].time ? take_time(r, name, value, &number)
+		error = keys[i].time ? take_time(r, &keys[i], value, &number)
 				     : gp_sim_reader_number(r, name, value, keys[i].min,
 							    keys[i].max, &number);
 		if (error)

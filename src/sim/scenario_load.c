@@ -16,7 +16,7 @@
 #define FILE_LIMIT (256u << 20)
 
 /* The names of the shipped scenarios: "serve, fair, ..." */
-static const char *const shipped[] = {"serve", "fair", "deadline", "multi-process"};
+static const char *const shipped[] = {"serve", "fair", "deadline", "multi-process", "cluster"};
 
 static int refuse_name(struct gp_diag *diag, const char *name)
 {
@@ -38,9 +38,9 @@ static int refuse_name(struct gp_diag *diag, const char *name)
 		       list);
 }
 
-int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, struct gp_diag *diag)
+int gp_sim_scenario_read(const char *path, struct gp_diag *diag, char name[PATH_MAX],
+			 struct gp_buf *text)
 {
-	struct gp_buf text = {0};
 	char installed[PATH_MAX], built[PATH_MAX], found[PATH_MAX];
 	int error;
 
@@ -50,14 +50,23 @@ int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, str
 		if (gp_program_beside(installed, built, found, sizeof(found)) == 0)
 			path = found;
 	}
-	error = gp_file_read(path, FILE_LIMIT, &text);
-
+	snprintf(name, PATH_MAX, "%s", path);
+	error = gp_file_read(path, FILE_LIMIT, text);
 	if (error == -ENOENT && !strchr(path, '/') && !strchr(path, '.'))
-		error = refuse_name(diag, path);
-	else if (error)
-		error = gp_fail(diag, error, "cannot read %s: %s", path, strerror(-error));
-	else
-		error = gp_sim_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);
+		return refuse_name(diag, path);
+	if (error)
+		return gp_fail(diag, error, "cannot read %s: %s", path, strerror(-error));
+	return 0;
+}
+
+int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, struct gp_diag *diag)
+{
+	struct gp_buf text = {0};
+	char name[PATH_MAX];
+	int error = gp_sim_scenario_read(path, diag, name, &text);
+
+	if (!error)
+		error = gp_sim_scenario_parse(scenario, name, gp_buf_str(&text), text.len, diag);
 	gp_buf_free(&text);
 	return error;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the reader of scenario files: where it stands, and what a key may be. scenario.c has the
- * lines and the sections of the machine, scenario_job.c those of jobs, scenario_keys.c the values.
+ * Inside the reader of scenario files: where it stands, and what a key may be. scenario_lines.c has
+ * the lines, scenario.c the sections of a machine, scenario_job.c those of its jobs,
+ * cluster/scenario.c those of a cluster, scenario_keys.c the values.
  */
 #ifndef GP_SIM_SCENARIO_READ_H
 #define GP_SIM_SCENARIO_READ_H
@@ -14,8 +15,15 @@
 #define GP_SCENARIO_KEYS       64
 #define GP_SCENARIO_KEY_LENGTH 32
 
+struct gp_sim_reader;
+typedef int gp_sim_key_reader(struct gp_sim_reader *reader, const char *name, const char *value);
+
 struct gp_sim_reader {
-	struct gp_sim_scenario *scenario;
+	struct gp_sim_scenario *scenario; /* NULL: of a cluster */
+	struct gp_sim_cluster *cluster;
+	/* Begins a section: sets `section`, which gets its keys. */
+	int (*open)(struct gp_sim_reader *reader, const char *name);
+	gp_sim_key_reader *section;
 	const char *file;
 	struct gp_diag *diag;
 	unsigned line;
@@ -45,6 +53,8 @@ struct gp_sim_scenario_key {
 		name, offsetof(type, member), sizeof(((type *)NULL)->member), false, min, max \
 	}
 
+/* Reads a whole file. */
+int gp_sim_reader_lines(struct gp_sim_reader *reader, const char *text, size_t size);
 /* -EINVAL, after saying what the value must be. */
 int gp_sim_reader_wrong(struct gp_sim_reader *reader, const char *key, const char *value,
 			const char *wanted);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "show/term.h"
+#include "sim/cluster/output.h"
 #include "sim/command.h"
 #include "sim/experiment.h"
 #include "sim/grid.h"
@@ -64,7 +65,7 @@ static int take_option(void *ctx, int option, const char *value)
 	case GP_SIM_OPTION_EVENTS:
 		return gp_option_count(command, "events", value, 0, UINT64_MAX, &request->events);
 	case GP_SIM_OPTION_TIME:
-		return gp_option_duration(command, "time", value, 1, GP_SIM_TIME_MAX,
+		return gp_option_duration(command, "time", value, 1, GP_SIM_CLUSTER_TIME_MAX,
 					  &request->time_ns);
 	case GP_SIM_OPTION_ALONE:
 		request->alone = true;
@@ -126,10 +127,13 @@ static int take_options(struct request *request, int argc, char **argv)
 	else if (request->faults && (request->json || request->policy_count || request->html ||
 				     request->perfetto || request->alone || request->time_ns))
 		wrong = N_("--faults and --replay accept only --seed and --events");
+	else if (!request->file && request->time_ns > GP_SIM_TIME_MAX)
+		wrong = N_("--time: only a cluster scenario can run for more than 24h");
 	else if (!request->file && !request->faults && !request->experiment && !request->grid)
-		wrong = N_("nothing to simulate: give a scenario (serve, fair, deadline, "
-			   "multi-process or a file), --from FILE, --faults, --replay SEED, "
-			   "--experiment or --grid");
+		wrong = N_(
+			"nothing to simulate: give a scenario (serve, fair, deadline, "
+			"multi-process, cluster or a file), --from FILE, --faults, --replay SEED, "
+			"--experiment or --grid");
 	if (!wrong)
 		return 0;
 	gp_usage_error(command, "%s", gettext(wrong));
@@ -298,18 +302,37 @@ static int show(const struct request *request, struct gp_doc *doc)
 	return error;
 }
 
+/* A scenario with a section [cluster]. */
+static int run_cluster(const struct request *request, const char *name, const struct gp_buf *text)
+{
+	struct gp_doc *doc;
+
+	if (request->policy_count || request->alone || request->oracle || request->perfetto)
+		return gp_usage_error(&gp_sim_command,
+				      "a cluster scenario accepts only --seed, --time, --events, "
+				      "--json and --html");
+	doc = gp_sim_cluster_compare(name, gp_buf_str(text), text->len,
+				     request->seed_given ? &request->seed : NULL, request->time_ns,
+				     request->events, request->diag);
+	return doc ? show(request, doc) : -ECANCELED;
+}
+
 static int run_scenario(const struct request *request, struct gp_sim_scenario *base,
-			struct runs *runs)
+			struct runs *runs, const char *name, const struct gp_buf *text)
 {
 	struct gp_sim_trace trace;
 	int error = gp_sim_scenario_init(base, request->diag);
 
 	if (!error)
-		error = gp_sim_scenario_load(base, request->file, request->diag);
+		error = gp_sim_scenario_parse(base, name, gp_buf_str(text), text->len,
+					      request->diag);
 	if (error)
 		return error;
 	if (request->seed_given)
 		base->seed = request->seed;
+	if (request->time_ns > GP_SIM_TIME_MAX)
+		return gp_usage_error(&gp_sim_command,
+				      "--time: only a cluster scenario can run for more than 24h");
 	if (request->time_ns)
 		base->time_ns = request->time_ns;
 	if (request->oracle && gp_sim_judge_can(base, request->diag))
@@ -352,10 +375,29 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 	return error ? error : show(request, gp_sim_doc(runs->rows, runs->count));
 }
 
+/* A scenario of one machine. */
+static int run_machine(const struct request *request, const char *name, const struct gp_buf *text)
+{
+	struct gp_sim_scenario *base = calloc(1, sizeof(*base));
+	struct runs *runs = calloc(1, sizeof(*runs));
+	int error = base && runs ? run_scenario(request, base, runs, name, text) : -ENOMEM;
+
+	for (size_t i = 0; runs && i < runs->count; i++)
+		gp_sim_result_free(&runs->rows[i].result);
+	for (size_t i = 0; runs && i < GP_ARRAY_SIZE(runs->scenarios); i++)
+		free(runs->scenarios[i]);
+	free(runs);
+	if (base)
+		gp_sim_scenario_free(base);
+	free(base);
+	return error;
+}
+
+/* 0, -errno or GP_EXIT_USAGE. */
 static int run(const struct request *request)
 {
-	struct gp_sim_scenario *base;
-	struct runs *runs;
+	struct gp_buf text = {0};
+	char name[PATH_MAX];
 	int error;
 
 	if (request->grid || request->experiment) {
@@ -370,20 +412,14 @@ static int run(const struct request *request)
 	}
 	if (request->faults)
 		return run_faults(request);
-	base = calloc(1, sizeof(*base));
-	runs = calloc(1, sizeof(*runs));
-	error = base && runs ? run_scenario(request, base, runs) : -ENOMEM;
-	for (size_t i = 0; runs && i < runs->count; i++)
-		gp_sim_result_free(&runs->rows[i].result);
-	for (size_t i = 0; runs && i < GP_ARRAY_SIZE(runs->scenarios); i++)
-		free(runs->scenarios[i]);
-	free(runs);
-	if (base)
-		gp_sim_scenario_free(base);
-	free(base);
+	error = gp_sim_scenario_read(request->file, request->diag, name, &text);
+	if (!error)
+		error = gp_sim_cluster_is(gp_buf_str(&text), text.len)
+				? run_cluster(request, name, &text)
+				: run_machine(request, name, &text);
+	gp_buf_free(&text);
 	return error;
 }
-
 int main(int argc, char **argv)
 {
 	struct gp_command_diag sink;
@@ -395,5 +431,6 @@ int main(int argc, char **argv)
 	status = take_options(&request, argc, argv);
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
-	return gp_command_finish(&gp_sim_command, run(&request) ? GP_EXIT_FAILED : GP_EXIT_OK);
+	status = run(&request);
+	return gp_command_finish(&gp_sim_command, status < 0 ? GP_EXIT_FAILED : status);
 }

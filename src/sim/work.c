@@ -2,6 +2,7 @@
 /* Requests and their kernels: how they arrive, are submitted and end; and what jobs used. */
 #include <errno.h>
 
+#include "sim/chance.h"
 #include "sim/engine_parts.h"
 
 /* No more requests; those under way run to their end. */
@@ -14,25 +15,12 @@ bool gp_sim_stopped(const struct gp_sim *sim, u32 job)
 
 /* ---- requests ---- */
 
-static u64 exponential(struct gp_sim_run_process *process, u64 mean)
-{
-	/* -ln(u) with integers, so that every machine draws the same: leading zeros are the whole
-	 * part of -log2(u), the bits behind its fraction, taken as a straight line between two
-	 * powers of two (at most 6 % of an octave off). */
-	u64 u = (process->random = gp_mix(process->random)) | 1;
-	u32 zeros = (u32)__builtin_clzll(u);
-	u64 fraction = (u << zeros << 1) >> 48;         /* 0..65535 between two powers of two */
-	u64 log2 = ((u64)(zeros + 1) << 16) - fraction; /* -log2(u) * 65536 */
-	u64 natural = log2 * 45426 / 65536;             /* * ln 2 */
-
-	return gp_scale(mean, natural, 65536);
-}
-
 static u64 next_arrival(const struct gp_sim *sim, struct gp_sim_run_process *process,
 			const struct gp_sim_job *spec)
 {
-	u64 distance = spec->arrival == GP_SIM_POISSON ? exponential(process, spec->every_ns)
-						       : spec->every_ns;
+	u64 distance = spec->arrival == GP_SIM_POISSON
+			       ? gp_sim_exponential(&process->random, spec->every_ns)
+			       : spec->every_ns;
 
 	return sim->now + GP_MAX(distance, 1);
 }

@@ -139,6 +139,43 @@ class Sim(unittest.TestCase):
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)
 
+    def test_a_cluster_is_compared_under_every_arrangement(self):
+        pathlib.Path(self.path("jobs.csv")).write_text(
+            "submit_s,class,nodes,gpus,run_s,busy_percent,checkpoint_s\n0,offline,1,1,7200,,600\n900,online,1,1,1800,50,\n")
+        pathlib.Path(self.path("c.sim")).write_text(
+            "[run]\ntitle = <i>Two</i>\ntime = 4h\n[cluster]\nnodes = 1\ngpus = 1\nshare = 100%\n[trace]\nfile = jobs.csv\n")
+        run = sim("--json", self.path("c.sim"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout, sim("--json", self.path("c.sim")).stdout)
+        answer = json.loads(run.stdout)
+        waits = {row["arrangement"]: row["wait_max_ns"] for row in answer["jobs"] if row["class"] == "online"}
+        self.assertEqual(waits, {"exclusive": 6300 * 10**9, "requeue": 30 * 10**9, "share": 0})
+        for row in answer["gpu_time"]:
+            # Four hours of one GPU, none missing.
+            self.assertAlmostEqual(sum(value for key, value in row.items() if key.endswith("_gpu_hours")), 4)
+            self.assertAlmostEqual(row["offline_gpu_hours"], 2)
+            self.assertAlmostEqual(row["lost_gpu_hours"], 300 / 3600 if row["arrangement"] == "requeue" else 0)
+        text = sim("--html", self.path("c.html"), self.path("c.sim")).stdout
+        self.assertIn("Gain of sharing", text)
+        page = pathlib.Path(self.path("c.html")).read_text()
+        self.assertIn("&lt;i&gt;Two", page)
+        self.assertIn("GPU hours of offline work", page)
+        for arguments, code, said in ((["--policy", "fair"], 2, "a cluster scenario accepts only"), (["--alone"], 2, "accepts only"),
+                                      (["--time", "1s"], 1, "no job arrives")):
+            run = sim(*arguments, self.path("c.sim"))
+            self.assertEqual(run.returncode, code, (arguments, run.stderr))
+            self.assertIn(said, run.stderr)
+
+    def test_the_shipped_cluster_shows_what_sharing_gains(self):
+        answer = json.loads(sim("--json", "cluster").stdout)
+        self.assertEqual((answer["nodes"], answer["gpus_per_node"]), (1000, 8))
+        for row in answer["gain"]:
+            self.assertGreater(row["offline_gpu_hours"], 0)
+        # From the simulator of one GPU.
+        shares = {row["busy_percent"]: row["offline_percent"] for row in answer["shared_gpu"]}
+        for load, share in shares.items():
+            self.assertTrue(0.8 * (100 - load) < share <= 100 - load, shares)
+
     def profile(self, name, rows):
         """A profile as rocprof writes it: (queue, begin, end) in nanoseconds."""
         path = self.path(name)
@@ -205,6 +242,8 @@ class Sim(unittest.TestCase):
         self.assertTrue(shipped)
         self.assertEqual(sim("--time", "100ms", "serve").returncode, 0)
         for path in shipped:
+            if path.name == "cluster.sim":
+                continue
             run = sim("--time", "300ms", "--json", str(path))
             self.assertEqual(run.returncode, 0, (path, run.stderr))
             for result in json.loads(run.stdout)["runs"]:
