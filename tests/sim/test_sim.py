@@ -161,7 +161,7 @@ class Sim(unittest.TestCase):
         self.assertIn("&lt;i&gt;Two", page)
         self.assertIn("GPU hours of offline work", page)
         for arguments, code, said in ((["--policy", "fair"], 2, "a cluster scenario accepts only"), (["--alone"], 2, "accepts only"),
-                                      (["--time", "1s"], 1, "no job arrives")):
+                                      (["--time", "4321h"], 2, "--time")):
             run = sim(*arguments, self.path("c.sim"))
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)
