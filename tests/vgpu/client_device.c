@@ -6,12 +6,15 @@
 #include "client_program.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#define FREED_BYTES (8u << 20)
 
 /* ---- memory and a queue ---- */
 
@@ -389,6 +392,41 @@ static void smi_events_have_a_descriptor(void)
 	CHECK(close((int)args.anon_fd) == 0);
 }
 
+/* free() unmaps large blocks without a call of munmap(): the driver would see it all the same. */
+static void freed_memory_is_not_registered_any_more(void)
+{
+	struct {
+		struct gp_kfd_svm_args args;
+		struct gp_kfd_svm_attribute attribute;
+	} set = {.args = {.size = FREED_BYTES, .op = GP_KFD_SVM_SET, .nattr = 1},
+		 .attribute = {GP_KFD_SVM_ACCESS, gpu_id}};
+	struct gp_kfd_alloc_memory_of_gpu_args args = {
+		.size = FREED_BYTES,
+		.gpu_id = gpu_id,
+		.flags = GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_WRITABLE,
+	};
+	struct gp_kfd_free_memory_of_gpu_args end;
+	u64 first;
+	void *block;
+
+	mallopt(M_MMAP_THRESHOLD, FREED_BYTES);
+	block = malloc(FREED_BYTES + 8192);
+	CHECK(block);
+	first = ((uintptr_t)block + 4095) & ~4095ull;
+	set.args.start_addr = args.va_addr = first;
+	CHECK(call(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', _IOC_NR(GP_KFD_IOC_SVM), sizeof(set)),
+		   &set) == 0);
+	CHECK(call(kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == -EADDRINUSE);
+	free(block);
+	CHECK(mmap((void *)(uintptr_t)first, FREED_BYTES, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		   0) == (void *)(uintptr_t)first);
+	CHECK(call(kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == 0);
+	end.handle = args.handle;
+	CHECK(call(kfd, GP_KFD_IOC_FREE_MEMORY_OF_GPU, &end) == 0);
+	CHECK(munmap((void *)(uintptr_t)first, FREED_BYTES) == 0);
+}
+
 static void memory_ends(void)
 {
 	struct gp_kfd_get_available_memory_args memory = {.gpu_id = gpu_id};
@@ -449,6 +487,7 @@ int main(int argc, char **argv)
 	forked_children_are_strangers();
 	a_process_can_debug_itself();
 	the_process_stays_in_order_without_libc();
+	freed_memory_is_not_registered_any_more();
 	memory_ends();
 	smi_events_have_a_descriptor();
 	closing_everything_leaves_the_machine_connected();

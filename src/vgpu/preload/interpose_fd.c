@@ -179,6 +179,20 @@ static void forget(void *addr, size_t length)
 	}
 }
 
+/*
+ * New memory: what was registered at these addresses before is gone too. libc unmaps what free()
+ * gives back without a call that could be seen here.
+ */
+static void *map_new(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	struct gp_vgpu_client *client = gp_vgpu_client_if_any();
+
+	addr = (void *)syscall(SYS_mmap, addr, length, prot, flags, fd, offset);
+	if (client && addr != MAP_FAILED)
+		gp_vgpu_svm_unmapped(client, (u64)(uintptr_t)addr, length);
+	return addr;
+}
+
 GP_VGPU_EXPORT int munmap(void *addr, size_t length)
 {
 	forget(addr, length);
@@ -199,7 +213,7 @@ GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd
 		return gp_vgpu_dmabuf_mmap(addr, length, prot, flags, fd, offset);
 	/* Called before dlsym() works: the system call itself. */
 	if (ours.kind != GP_VGPU_FD_KFD && ours.kind != GP_VGPU_FD_RENDER)
-		return (void *)syscall(SYS_mmap, addr, length, prot, flags, fd, offset);
+		return map_new(addr, length, prot, flags, fd, offset);
 	client = gp_vgpu_client();
 	if (!client || ours.owner != client->pid) {
 		errno = client ? EINVAL : ENODEV;
