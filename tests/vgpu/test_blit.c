@@ -66,6 +66,24 @@ static void rocr_fill_fills(void **state)
 	assert_int_equal(to[1000], 0);
 }
 
+/* It would have copied something: the queue fails, and the line names the code. */
+static void rocr_copy_of_an_unknown_version_is_an_error_with_its_code(void **state)
+{
+	static const u32 code[GP_CP_BLIT_CODE_WORDS] = {LOAD_X4(4, 0), LOAD_X4(12, 0x10),
+							0xbf8c007f};
+	u8 *from = bytes_new(64, 1), *to = bytes_new(64, 0);
+
+	(void)state;
+	_amdgpu_r_debug = (struct r_debug){.r_version = 7};
+	arguments[0] = va(from);
+	arguments[1] = va(to);
+	launch(fake_kernel(code, GP_ARRAY_SIZE(code)));
+	assert_null(fake_work());
+	assert_int_equal(fake->said, 1);
+	assert_memory_equal(fake->last_said, "c00a0100 00000000 c00a0300 00000010 bf8c007f", 44);
+	assert_int_equal(to[0], 0);
+}
+
 static void unknown_kernel_changes_nothing(void **state)
 {
 	u8 *from = bytes_new(64, 1), *to = bytes_new(64, 0);
@@ -487,6 +505,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rocr_copies_move_data_once_at_completion),
 		TEST(rocr_fill_fills),
+		TEST(rocr_copy_of_an_unknown_version_is_an_error_with_its_code),
 		TEST(unknown_kernel_changes_nothing),
 		TEST(hip_copy_buffer_copies_dwords_and_the_rest),
 		TEST(hip_copy_buffer_aligned_counts_elements),

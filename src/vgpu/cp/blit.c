@@ -76,6 +76,14 @@ enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words)
 	return GP_CP_BLIT_NONE;
 }
 
+/* All of them have loaded their first pair of addresses by then. */
+bool gp_vgpu_cp_is_rocr(const u32 *code, u32 words)
+{
+	static const u32 first[] = {S_LOAD_DWORDX4(4, 0x00)};
+
+	return begins(code, words, first, GP_ARRAY_SIZE(first));
+}
+
 static int copy(struct gp_vgpu_cp *cp, u32 gpu_id, u64 to, u64 from, u64 end, u64 *fault)
 {
 	return end < from ? 0 : gp_vgpu_cp_copy(cp, gpu_id, to, from, end - from, fault);

@@ -49,7 +49,7 @@ enum gp_vgpu_cp_blit {
 	GP_CP_HIP_BUFFER_TO_IMAGE,
 	GP_CP_HIP_IMAGE_TO_BUFFER,
 	GP_CP_HIP_IMAGE_TO_IMAGE,
-	GP_CP_BLIT_UNKNOWN, /* of HIP, with arguments of another version: an error */
+	GP_CP_BLIT_UNKNOWN, /* of HIP or ROCr, but of another version: an error */
 };
 
 /* Facts about a kernel object. */
@@ -304,6 +304,8 @@ bool gp_vgpu_cp_arguments_find(struct gp_vgpu_cp *cp, u32 gpu_id,
 
 /* Kernels of ROCr are recognised by their code, kernels of HIP by name and arguments. */
 enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words);
+/* Whether code that is in no code object begins like those, whatever it goes on to do. */
+bool gp_vgpu_cp_is_rocr(const u32 *code, u32 words);
 bool gp_vgpu_cp_is_hip(const char *name);
 /* GP_CP_BLIT_UNKNOWN for arguments that are not in the table. */
 enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_name(const char *name, const char *layout);

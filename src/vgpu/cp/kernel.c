@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define CHECK_NONE_NS 5000000 /* for one without a name, whose look-up is long */
 #define DEFAULT_NS    10000   /* a workgroup, when the cost file is missing */
 #define COSTS_MAX     65536
+#define LOOKS         8 /* at the list before a kernel counts as not in it */
 
 struct entry {
 	bool used;
@@ -116,12 +118,38 @@ static enum gp_vgpu_cp_blit hip_blit(struct gp_vgpu_cp *cp, u32 gpu_id,
 	return blit;
 }
 
+/*
+ * Code that begins like a copy kernel of ROCr, is none that is known, and is in no code object.
+ * Others may be changing the list of code objects, so one look at it is not enough.
+ */
+static bool is_unknown_rocr(struct gp_vgpu_cp *cp, u32 gpu_id, struct entry *entry, const u32 *code)
+{
+	char text[9 * GP_CP_BLIT_CODE_WORDS + 1] = "";
+
+	if (!cp->kernels->r_debug || !gp_vgpu_cp_is_rocr(code, GP_CP_BLIT_CODE_WORDS))
+		return false;
+	for (u32 i = 0; i < LOOKS && !entry->name.name[0]; i++) {
+		sched_yield();
+		gp_vgpu_cp_name_find(cp, gpu_id, cp->kernels->r_debug, entry->kernel.object,
+				     &entry->name);
+	}
+	if (entry->name.name[0])
+		return false;
+	for (u32 i = 0; i < GP_CP_BLIT_CODE_WORDS; i++)
+		snprintf(text + 9 * i, sizeof(text) - 9 * i, "%08x ", code[i]);
+	text[strlen(text) - 1] = 0;
+	gp_vgpu_say("unknown copy kernel of ROCr, its queue fails (use a ROCm version of "
+		    "docs/reference/virtual-gpu.md): ",
+		    text);
+	return true;
+}
+
 static void entry_fill(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 		       const struct gp_kernel_descriptor *descriptor, struct entry *entry)
 {
 	const struct gp_vgpu_gpu *gpu = &cp->client->machine.gpus[gpu_index];
 	struct gp_vgpu_cp_kernel *kernel = &entry->kernel;
-	u32 code[GP_CP_BLIT_CODE_WORDS];
+	u32 code[GP_CP_BLIT_CODE_WORDS] = {0};
 
 	entry->used = true;
 	entry->descriptor = *descriptor;
@@ -139,6 +167,8 @@ static void entry_fill(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 		return;
 	}
 	gp_vgpu_cp_name_find(cp, gpu->gpu_id, cp->kernels->r_debug, object, &entry->name);
+	if (!entry->name.name[0] && is_unknown_rocr(cp, gpu->gpu_id, entry, code))
+		kernel->blit = GP_CP_BLIT_UNKNOWN;
 	kernel->workgroup_ns = cost_of(cp->kernels, entry->name.name);
 	if (gp_vgpu_cp_is_hip(entry->name.name))
 		kernel->blit = hip_blit(cp, gpu->gpu_id, &entry->name);
