@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The PCI device of a GPU, its two DRM nodes and the module, as far as libdrm, rocm-smi, amd-smi
- * and RCCL look. A file is there if the model knows its value; sensors and power are not modelled,
- * and neither are their files. Clocks have one level each. tree_metrics.c writes what changes.
+ * and RCCL look. A file is there if the model knows its value: hwmon has the clocks, but neither
+ * temperatures nor power. Clocks have one level each. tree_metrics.c writes what changes.
  */
 #include <stdio.h>
 
@@ -69,6 +69,24 @@ static const char *partitions(u32 xccs)
 	}
 }
 
+/* Clocks in Hz, as amdgpu_pm.c names them. */
+static void hwmon_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu,
+			const char *pci, u32 index)
+{
+	static const char *const labels[] = {"sclk\n", "mclk\n"};
+	const u32 mhz[] = {gpu->fcompute_mhz, gpu->memory_mhz};
+	char directory[96];
+
+	snprintf(directory, sizeof(directory), "%s/hwmon/hwmon%u", pci, index);
+	gp_vgpu_files_text(files, "amdgpu\n", "%s/name", directory);
+	gp_vgpu_files_link(files, "../..", "%s/device", directory);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(labels); i++) {
+		gp_vgpu_files_text(files, labels[i], "%s/freq%u_label", directory, i + 1);
+		gp_vgpu_files_number(files, mhz[i] * 1000000ull, "%s/freq%u_input", directory,
+				     i + 1);
+	}
+}
+
 /* The driver's own files. One node with all XCCs and one memory bank is SPX and NPS1. */
 static void driver_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu,
 			 const char *pci)
@@ -121,6 +139,7 @@ void gp_vgpu_tree_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufi
 	pci_files(files, gpu, pci, bus);
 	memory_files(files, gpu, pci);
 	driver_files(files, gpu, pci);
+	hwmon_files(files, gpu, pci, index);
 	snprintf(name, sizeof(name), "card%u", index);
 	drm_node(files, pci, name, index);
 	snprintf(name, sizeof(name), "renderD%u", gpu->gpu.render_minor);
