@@ -84,10 +84,21 @@ class Stage:
 
 
 class View:
-    """A stage for one suite: also knows why a test is not to be run."""
+    """A stage for one suite, or for a part of it: also knows which tests are its own, and why one is not to be run."""
 
-    def __init__(self, stage, omitted):
-        self.stage, self.omitted = stage, omitted
+    def __init__(self, stage, omitted, part=0, parts=1):
+        self.stage, self.omitted, self.part, self.parts = stage, omitted, part, parts
+
+    def share(self, things):
+        """Those of this part."""
+        return list(things)[self.part::self.parts]
+
+    def run(self, name, words, limit):
+        return self.stage.run(self.label(name), words, limit)
+
+    def label(self, name):
+        """Of a log: one for each part."""
+        return f"{name}-{self.part + 1}" if self.parts > 1 else name
 
     def __getattr__(self, name):
         return getattr(self.stage, name)

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
+import unittest.mock
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "tests" / "rocm"))
 import gtest  # noqa: E402
+import kfdtest_shaders  # noqa: E402
 import stage  # noqa: E402
 import suites  # noqa: E402
 
@@ -97,6 +100,64 @@ class Script(unittest.TestCase):
         count.add("e", "hang", "no end", "fail", "kernels compute nothing")
         count.add("f", "pass", "", "fail", "kernels compute nothing")
         self.assertEqual([text.split(":")[0] for text in count.wrong], ["e", "f"])
+
+    def test_a_test_that_may_pass_does_not_change_the_table(self):
+        passes, fails = self.script.Count(), self.script.Count()
+        passes.add("a", "pass", "", "any", "races")
+        fails.add("a", "crash", "status 139", "any", "races")
+        self.assertEqual(passes.row(), fails.row())
+        self.assertEqual((passes.wrong, fails.wrong), ([], []))
+
+    def count(self, **results):
+        count = self.script.Count()
+        count.results.update(results)
+        return count
+
+    def test_the_table_of_the_documentation_is_compared_and_written(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = pathlib.Path(place, "table.md")
+            path.write_text("# Title\n\n| suite | ROCm | personality | passed |\n|---|---|---|---|\n"
+                            "| tools | 7.2 | native | 9 | 0 | 0 |  |\n| kfdtest | 7.2 | native | 5 | 0 | 0 |  |\n\nend\n")
+            document = self.script.Document(path)
+            rows = [(("tools", "7.2", "native"), self.count(**{"pass": 9})), (("programs", "6.4", "compat"), self.count(**{"pass": 3})),
+                    (("kfdtest", "7.2", "native"), self.count(absent=1))]
+            self.assertEqual(list(document.differences(rows)), [("programs", "6.4", "compat")])
+            document.update(rows)
+            self.assertEqual(path.read_text().splitlines()[4:],
+                             ["| tools | 7.2 | native | 9 | 0 | 0 |  |", "| programs | 6.4 | compat | 3 | 0 | 0 |  |",
+                              "| kfdtest | 7.2 | native | 5 | 0 | 0 |  |", "", "end"])
+            self.assertFalse(self.script.Document(path).differences(rows))
+
+    def test_the_parts_of_a_suite_have_every_test_once(self):
+        parts = [stage.View(None, None, part, 3).share(range(10)) for part in range(3)]
+        self.assertEqual(sorted(sum(parts, [])), list(range(10)))
+
+    def test_jobs_run_once_each_and_count_together(self):
+        def suite(view, personality, short):
+            yield from ((str(test), "pass", "") for test in view.share(range(5)))
+
+        with tempfile.TemporaryDirectory() as place, unittest.mock.patch.dict(suites.SUITES, {"made-up": suite}), \
+                unittest.mock.patch("sys.stdout", io.StringIO()) as printed:
+            here = types.SimpleNamespace(version="7.2", out=pathlib.Path(place))
+            jobs = [self.script.Job(here, "made-up", personality, part, 2, False) for personality in ("compat", "native")
+                    for part in range(2)]
+            rows = dict(self.script.run_jobs(jobs, 3, self.expected("")))
+            self.assertEqual({key: count.row()[0] for key, count in rows.items()},
+                             {("made-up", "7.2", "compat"): 5, ("made-up", "7.2", "native"): 5})
+            self.assertEqual(len(pathlib.Path(place, "results").read_text().splitlines()), 10)
+            self.assertEqual(len(printed.getvalue().splitlines()), 2)
+
+    def test_only_a_test_that_assembles_a_shader_may_need_one(self):
+        with tempfile.TemporaryDirectory() as place:
+            pathlib.Path(place, "A.cpp").write_text(
+                "static void Helper() { m_pAsm->RunAssembleBuf(CopyIsa); }\n// TEST_F(A, Comment) { RunAssemble(); }\n"
+                "TEST_F(A, Direct) { Dispatch dispatch(buffer); }\nTEST_P(A , Indirect) {\n if (x) { Helper(); }\n}\n"
+                "TEST(A, Plain) { EXPECT_EQ(0, hsaKmtAllocMemory()); }\n")
+            self.assertEqual(kfdtest_shaders.Source(place).without_shader(), {"A.Plain"})
+            expected = self.expected("kfdtest * * A.Direct fail needs a shader\nkfdtest * * A.Indirect/* fail needs a shader\n")
+            self.assertEqual(self.script.wrong_shaders(expected, place), [])
+            expected = self.expected("kfdtest * * A.P* fail needs a shader\n")
+            self.assertEqual(len(self.script.wrong_shaders(expected, place)), 1)
 
     def test_the_committed_list_is_well_formed(self):
         rows = self.script.Expected(SOURCE / "tests" / "rocm" / "expected").rows
