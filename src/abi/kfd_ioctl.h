@@ -38,6 +38,7 @@
 #define GP_KFD_MINOR_DEBUG          13
 #define GP_KFD_MINOR_EVENT_AGE      14
 #define GP_KFD_MINOR_SDMA_BY_ENGINE 17
+#define GP_KFD_MINOR_LINUX_6_16     18 /* SET_MEMORY_POLICY has flags of the process */
 
 /* ---- constants ---- */
 

@@ -31,7 +31,7 @@ class Doctor(unittest.TestCase):
 
     def test_names_the_driver_of_the_virtual_machine_that_it_runs_in(self):
         with tempfile.TemporaryDirectory() as place:
-            for era, version in (("6.1", "1.11"), ("6.5", "1.13"), ("6.12", "1.17")):
+            for era, version in (("6.1", "1.11"), ("6.5", "1.13"), ("6.12", "1.17"), ("6.16", "1.18")):
                 done = gpreempt("vgpu", "--era", era, "--", GPREEMPT, "doctor", "--json", env={"XDG_RUNTIME_DIR": place})
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(json.loads(done.stdout)["kfd"], {"version": version, "source": "probed"})

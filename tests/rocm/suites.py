@@ -45,6 +45,7 @@ def tools(stage, personality, short):
             ("rocm-smi", [], ["rocm-smi"], r"^0 ")]
     if not short:
         runs += [("rocminfo-8", ["--count", "8"], ["rocminfo"], rf"(Name: +{gfx}\b.*){{8}}"),
+                 ("rocminfo-1.18", ["--era", "6.16"], ["rocminfo"], rf"Name: +{gfx}\b"),
                  ("rocminfo-mi300x", ["--gpu", "mi300x"], ["rocminfo"], r"Compute Unit: +304\b"),
                  ("rocminfo-mi210", ["--gpu", "mi210"], ["rocminfo"], r"Compute Unit: +104\b"),
                  ("rocm-smi-8", ["--count", "8"], ["rocm-smi", "--showid"], r"GPU\[7\]"),

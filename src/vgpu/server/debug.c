@@ -51,7 +51,7 @@ static int check_ptrace(struct gp_vgpu_server *server, const struct gp_vgpu_requ
 		return 0;
 	if (server->options.era == GP_ERA_6_5 && args->op == GP_KFD_DBG_DISABLE)
 		return 0;
-	if (server->options.era == GP_ERA_6_12 && target->debug.debugger == request->process)
+	if (server->options.era >= GP_ERA_6_12 && target->debug.debugger == request->process)
 		return 0;
 	/* A client must not use the thread id of another process. */
 	if (task_of(server, (u32)request->header.tid, &caller) ||

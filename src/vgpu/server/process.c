@@ -114,7 +114,8 @@ u32 gp_vgpu_server_minor(const struct gp_vgpu_server *server)
 {
 	static const u32 minors[] = {[GP_ERA_6_1] = GP_KFD_MINOR_LINUX_6_1,
 				     [GP_ERA_6_5] = GP_KFD_MINOR_DEBUG,
-				     [GP_ERA_6_12] = GP_KFD_VERSION_MINOR};
+				     [GP_ERA_6_12] = GP_KFD_VERSION_MINOR,
+				     [GP_ERA_6_16] = GP_KFD_MINOR_LINUX_6_16};
 
 	return minors[server->options.era];
 }

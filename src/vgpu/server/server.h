@@ -30,9 +30,10 @@ struct gp_vgpu_smi;
 struct gp_vgpu_update;
 
 /* Linux 6.1 has no DBG_TRAP; its permission check changed between the others
- * (kfd_ioctl_set_debug_trap()).
+ * (kfd_ioctl_set_debug_trap()). 6.16 differs from 6.12 in its KFD version, 1.18: the last field of
+ * SET_MEMORY_POLICY has a meaning there, which no model needs.
  */
-enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12 };
+enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12, GP_ERA_6_16 };
 
 /* The parameter sched_policy of amdgpu. */
 enum gp_vgpu_sched_policy {

@@ -119,7 +119,7 @@ static void node_properties(struct gp_vgpu_server *server, struct gp_vgpu_files 
 	add(&text, "cpu_core_id_base", node->cpu_core_base);
 	add_shape(&text, gpu, gpu ? FIRST_SIMD + node->index * SIMD_STRIDE : 0);
 	/* These two came with the buffer checks of 6.12. */
-	if (server->options.era == GP_ERA_6_12) {
+	if (server->options.era >= GP_ERA_6_12) {
 		add(&text, "cwsr_size", gpu ? gpu->gpu.cwsr_bytes : 0);
 		add(&text, "ctl_stack_size", gpu ? gpu->gpu.ctl_stack_bytes : 0);
 	}

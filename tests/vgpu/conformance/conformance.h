@@ -35,7 +35,8 @@ enum where {
 	ROCM = 1 << 10,     /* a GPU that Debian's ROCm knows */
 	DEBUGGER = 1 << 11, /* a driver with RUNTIME_ENABLE and DBG_TRAP: since 6.5 */
 	ERA_6_1 = 1 << 12,  /* one without */
-	ERA_6_12 = 1 << 2,
+	ERA_6_12 = 1 << 2,  /* or later */
+	ERA_6_16 = 1 << 13,
 	ERA_6_5 = 1 << 3,
 	/* Machines for rows of their own. */
 	REFUSED = 1 << 4, /* without --checkpoint */

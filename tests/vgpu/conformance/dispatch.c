@@ -18,7 +18,20 @@ static void version_by_its_encoding(struct self *me)
 	open_kfd(me);
 	EXPECT(call(me->kfd, 0x80084b01, &args), 0);
 	EXPECT(args.major_version, 1);
-	EXPECT(args.minor_version, 17);
+	EXPECT(args.minor_version >= 17, true);
+}
+
+/* Its last field was padding, which older drivers do not look at. */
+static void version_with_flags_of_the_process(struct self *me)
+{
+	struct gp_kfd_get_version_args version = {0};
+	struct gp_kfd_set_memory_policy_args policy = {.pad = 1};
+
+	open_gpu(me);
+	policy.gpu_id = me->gpu_id;
+	EXPECT(call(me->kfd, GP_KFD_IOC_GET_VERSION, &version), 0);
+	EXPECT(version.minor_version, GP_KFD_MINOR_LINUX_6_16);
+	EXPECT(call(me->kfd, GP_KFD_IOC_SET_MEMORY_POLICY, &policy), 0);
 }
 
 static void version_of_the_older_era(struct self *me)
@@ -313,8 +326,10 @@ static void other_minors(struct self *me)
 }
 
 const struct row rows_dispatch[] = {
-	{"kfd 1.1/1", "GET_VERSION by its encoding 0x80084b01 says 1.17", version_by_its_encoding,
-	 ERA_6_12, NULL},
+	{"kfd 1.1/1", "GET_VERSION by its encoding 0x80084b01 says 1.17 or later",
+	 version_by_its_encoding, ERA_6_12, NULL},
+	{"kfd 1.3", "linux 6.16 says 1.18, and takes flags of the process in SET_MEMORY_POLICY",
+	 version_with_flags_of_the_process, ERA_6_16, NULL},
 	{"kfd 1.1/1", "GET_VERSION by its encoding says the version of the older era",
 	 version_of_the_older_era, ERA_6_5, NULL},
 	{"kfd 1.3", "linux 6.1 says 1.11, and has no EXPORT_DMABUF, RUNTIME_ENABLE or DBG_TRAP",

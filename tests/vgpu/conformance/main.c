@@ -96,6 +96,8 @@ static unsigned int machine_kind(struct self *me)
 		kind |= ERA_6_1;
 	else
 		kind |= DEBUGGER | (strcmp(era, "6.5") == 0 ? ERA_6_5 : ERA_6_12);
+	if (strcmp(era, "6.16") == 0)
+		kind |= ERA_6_16;
 	kind |= strcmp(personality, "native") == 0 ? NATIVE : COMPAT;
 	if (!json_is_true(json_object_get(status, "checkpoint")))
 		kind |= REFUSED;
