@@ -22,7 +22,7 @@ SUSPENDER = os.path.join(PROGRAMS, "kfd_suspender")
 PACKETS = int(os.environ.get("GP_STORM_PACKETS", "1500"))
 KILLS = int(os.environ.get("GP_STORM_KILLS", "20"))
 SEED = int(os.environ.get("GP_STORM_SEED", "1"))
-LIMIT = 60 + PACKETS // 100 + KILLS
+LIMIT = 200 + PACKETS // 100 + KILLS  # a hang, also on a busy machine
 
 
 @unittest.skipUnless(os.path.exists(STORM), "built without ROCm's headers")
