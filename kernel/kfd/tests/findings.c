@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Questions of docs/findings.md that the driver's own code answers: how often the runlist is
- * reloaded, what active_runlist does to a second process, whose doorbells and queue ids are whose.
- * They hold on the stock driver and on the patched one.
+ * reloaded, what active_runlist does to a second process, whose doorbells and queue ids are whose,
+ * which of amdgpu's other machinery a queue needs. They hold on the stock driver and on the patched
+ * one.
  */
+#include <fcntl.h>
+
 #include "kfd.h"
 
 #define SLICE_WORDS (8192 / 4) /* doorbells of a process on a device, in words of the BAR */
@@ -120,4 +123,125 @@ void finding_ids(struct self *me)
 	EXPECT(DO(&second, do_create, COMPUTE), 2);
 	EXPECT(DO(&first, do_create, COMPUTE), 0);
 	EXPECT(DO(&first, do_create, COMPUTE), 2);
+}
+
+/* ---- rings and workqueues ---- */
+
+#define TRACING "/sys/kernel/tracing/"
+#define QUEUED  TRACING "events/workqueue/workqueue_queue_work/enable"
+
+/* Every way to a ring of amdgpu, and (the last) a function that every change of a queue calls. */
+static const char *const probed[] = {"amdgpu_ring_alloc",         "amdgpu_ring_commit",
+				     "amdgpu_ib_schedule",        "amdgpu_job_submit",
+				     "drm_sched_entity_push_job", "pm_send_runlist"};
+
+static void write_probe(const char *format, const char *name)
+{
+	int fd = open(TRACING "kprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	char line[96];
+
+	CHECK(fd >= 0);
+	snprintf(line, sizeof(line), format, name, name);
+	CHECK(write(fd, line, strlen(line)) == (ssize_t)strlen(line));
+	close(fd);
+}
+
+static void start_probes(void)
+{
+	for (size_t i = 0; i < GP_ARRAY_SIZE(probed); i++)
+		write_probe("p:finding/%s %s\n", probed[i]);
+	write_file(TRACING "events/finding/enable", "1");
+	write_file(QUEUED, "1");
+}
+
+static void end_probes(void)
+{
+	write_file(QUEUED, "0");
+	write_file(TRACING "events/finding/enable", "0");
+	for (size_t i = 0; i < GP_ARRAY_SIZE(probed); i++)
+		write_probe("-:finding/%s\n", probed[i]);
+}
+
+/* How often the function was called since start_probes(). */
+static u64 calls_of(const char *name)
+{
+	char *text = slurp(TRACING "kprobe_profile"), *line, *rest = NULL, found[64];
+	unsigned long long hits, count = UINT64_MAX;
+
+	CHECK(text);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (sscanf(line, " %63s %llu", found, &hits) == 2 && strcmp(found, name) == 0)
+			count = hits;
+	free(text);
+	CHECK(count != UINT64_MAX);
+	return count;
+}
+
+/* All work of the driver that may come in a queue's life: what, and for which workqueue. None of these
+ * is ordered. */
+static const char *const works[][2] = {
+	{"kfd_process_wq_release", "kfd_process_wq"}, /* a process exits */
+	{"copy_context_work_handler", "events"},      /* a debugger suspends its queues */
+	{"interrupt_wq", "KFD IH"},                   /* a signal that somebody sleeps for */
+};
+
+/* Whether the driver did this work; another one fails the row. */
+static bool was_queued(const char *work)
+{
+	char *text = slurp(TRACING "trace"), *line, *rest = NULL;
+	bool found = false;
+
+	CHECK(text);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *function = strstr(line, "function="), wanted[128];
+		bool known = false;
+
+		if (!function || !strstr(function, "[amdgpu] workqueue="))
+			continue;
+		for (size_t i = 0; i < GP_ARRAY_SIZE(works) && !known; i++) {
+			snprintf(wanted, sizeof(wanted), "function=%s [amdgpu] workqueue=%s ",
+				 works[i][0], works[i][1]);
+			known = strncmp(function, wanted, strlen(wanted)) == 0;
+			found |= known && strcmp(works[i][0], work) == 0;
+		}
+		if (!known)
+			fail(__FILE__, __LINE__, function, 1, 0);
+	}
+	free(text);
+	return found;
+}
+
+/*
+ * The GPU here has no ring at all, so a queue that needed one would not work. The driver's functions
+ * say the same: from its creation to the exit of its process none of them submits to a ring or to
+ * the GPU scheduler, and no work goes to an ordered workqueue (KFD has one, for restores after an
+ * eviction).
+ */
+void finding_rings(struct self *me)
+{
+	struct actor target, debugger;
+	char path[64];
+
+	start_probes();
+	target = start_target(can_debug(me), 2);
+	EXPECT(DO(&target, do_submit, 0, 1000), 0);
+	UNTIL(me, look(me, target.pid, 0).completed == 1);
+	EXPECT(DO(&target, do_update, 0, 100, 9), 0);
+	if (can_debug(me)) {
+		debugger = start_debugger(&target); /* suspends both */
+		EXPECT(DO(&debugger, do_resume_all, PID(target)), 2);
+		actor_kill(me, &debugger);
+	}
+	EXPECT(DO(&target, do_create, SDMA), 2);
+	EXPECT(DO(&target, do_destroy, 0), 0);
+	actor_kill(me, &target);
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d", (int)target.pid);
+	UNTIL(me, access(path, F_OK) != 0);
+	/* The probes see what there is, and nothing else. */
+	CHECK(calls_of("pm_send_runlist") > 0);
+	for (size_t i = 0; i + 1 < GP_ARRAY_SIZE(probed); i++)
+		EXPECT(calls_of(probed[i]), 0);
+	CHECK(was_queued("kfd_process_wq_release"));
+	EXPECT(was_queued("copy_context_work_handler"), can_debug(me));
+	end_probes();
 }

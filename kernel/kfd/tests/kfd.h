@@ -80,6 +80,6 @@ row_function sched_is_off, sched_inversion, sched_equals, sched_deaths, sched_ch
 	sched_reasons, sched_tells, sched_starvation, sched_policies, sched_in_top,
 	sched_slow;
 row_function fault_preemption, fault_restore, fault_lease, fault_memory, fault_runlist;
-row_function finding_runlist, finding_batches, finding_doorbells, finding_ids;
+row_function finding_runlist, finding_batches, finding_doorbells, finding_ids, finding_rings;
 
 #endif

@@ -65,6 +65,8 @@ const struct row rows_kfd[] = {
 	{"finding 3", "doorbell slices of two processes do not overlap", finding_doorbells,
 	 EVERYWHERE, NULL},
 	{"finding 4", "queue ids are the process's own", finding_ids, EVERYWHERE, NULL},
+	{"finding 5", "a queue's life reaches no ring, no GPU scheduler and no ordered workqueue",
+	 finding_rings, EVERYWHERE, NULL},
 	/* Linux 6.1 takes a GPU that does not answer for lost until it is reset. */
 	{"fault 1", "a preemption that the GPU does not answer is undone, and tried again",
 	 fault_preemption, DEBUGGER, NULL},
