@@ -328,6 +328,8 @@ void gp_daemon_activity_until(struct gp_daemon *daemon, u32 index, u64 until_ns)
 		job->on_gpu.read = device->known;
 		job->on_gpu.recent = recent;
 	}
+	/* Jobs of class normal take turns, or do not any more, when records begin or end. */
+	gp_daemon_share_check(daemon, index);
 }
 
 void gp_daemon_activity_view(const struct gp_daemon *daemon, const struct gp_daemon_job *job,

@@ -46,6 +46,8 @@ void gp_daemon_act_share(struct gp_daemon *daemon, struct gp_daemon_job *job, u3
 			 u32 share);
 /* Shares again the GPUs of a job that left the list, or that can have its share now. */
 void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job *job);
+/* Shares a GPU again if other jobs take turns now. */
+void gp_daemon_share_check(struct gp_daemon *daemon, u32 device);
 /* Gives every program the whole GPU, and waits for all of them together, up to a limit. `forget`:
  * the shares are dropped. */
 void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget);

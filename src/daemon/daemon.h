@@ -73,6 +73,14 @@ struct gp_daemon_job_worth {
 	u64 since_ns; /* confirmed; 0: it is not, or not any more */
 };
 
+/* The shares of a device together, as they were last set. */
+struct gp_daemon_device_shares {
+	u64 all, most; /* most: the largest */
+	u32 lower;     /* jobs with less that may run at the same time */
+	u32 takers;    /* jobs that take turns, or would if they were not idle */
+	bool slices;
+};
+
 struct gp_daemon_device {
 	u32 gpu_id, node;
 	char name[GP_PROTO_NAME], product[GP_PROTO_NAME];
@@ -84,6 +92,7 @@ struct gp_daemon_device {
 	struct gp_daemon_worth worth;
 	struct gp_daemon_device_activity on_gpu;
 	struct gp_daemon_device_memory memory;
+	struct gp_daemon_device_shares shares;
 };
 
 struct gp_daemon_client_queue {
@@ -415,6 +424,8 @@ struct gp_daemon_client *gp_daemon_host_client(struct gp_daemon *daemon, u32 pid
 bool gp_daemon_turns_may(const struct gp_sched_job_spec *spec);
 /* Whether the job takes turns where the hardware has time slices, if another one does as well. */
 bool gp_daemon_turns_takes(struct gp_daemon *daemon, const struct gp_daemon_job *job);
+/* Also a job that is idle, and takes turns as soon as it is not. */
+bool gp_daemon_turns_would(struct gp_daemon *daemon, const struct gp_daemon_job *job);
 /* How many jobs do, for each device. */
 void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers);
 

@@ -222,29 +222,26 @@ static void wish(struct gp_daemon_job *job, u32 part)
 	}
 }
 
-/* The shares of a device together. */
-struct sum {
-	u64 all, most; /* most: the largest */
-	u32 lower;     /* jobs with less that may run at the same time */
-	bool slices;
-};
-
-/* Of jobs that take turns one runs at a time, so that only the largest of their shares counts. */
-static struct sum sum_of(struct gp_daemon *daemon, u32 device)
+/* Of jobs that take turns one runs at a time, so that only the largest of their shares counts. One
+ * that is idle has its slice as well: it takes turns again from its first kernel on. */
+static struct gp_daemon_device_shares sum_of(struct gp_daemon *daemon, u32 device)
 {
-	struct sum sum = {.slices = gp_gpu_has(daemon->devices[device].gpu_id, GP_GPU_SLICES)};
+	struct gp_daemon_device_shares sum = {
+		.slices = gp_gpu_has(daemon->devices[device].gpu_id, GP_GPU_SLICES)};
 	u64 in_turn = 0;
 
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		if (sum.slices && gp_daemon_turns_takes(daemon, job))
+		if (sum.slices && gp_daemon_turns_would(daemon, job)) {
 			in_turn = GP_MAX(in_turn, job->share[device]);
-		else
+			sum.takers += job->share[device] != 0;
+		} else {
 			sum.all += job->share[device];
+		}
 		sum.most = GP_MAX(sum.most, job->share[device]);
 	}
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->share[device] && job->share[device] < sum.most &&
-		    !gp_daemon_turns_takes(daemon, job))
+		    !gp_daemon_turns_would(daemon, job))
 			sum.lower++;
 	}
 	sum.lower += in_turn && in_turn < sum.most;
@@ -255,11 +252,12 @@ static struct sum sum_of(struct gp_daemon *daemon, u32 device)
 /* They are laid side by side in the order of the jobs: shares that overlap would be no shares. */
 static void share_device(struct gp_daemon *daemon, u32 device)
 {
-	struct sum sum = sum_of(daemon, device);
+	struct gp_daemon_device_shares sum = sum_of(daemon, device);
 	u64 before = 0;
 
+	daemon->devices[device].shares = sum;
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
-		bool takes = sum.slices && gp_daemon_turns_takes(daemon, job);
+		bool takes = sum.slices && gp_daemon_turns_would(daemon, job);
 		u64 mine = job->share[device], part;
 
 		if (!mine)
@@ -291,6 +289,21 @@ void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job 
 	for (u32 device = 0; device < daemon->device_count; device++)
 		if (job->share[device] && daemon->config.mode == GP_MODE_ACT)
 			share_device(daemon, device);
+	arm(daemon);
+}
+
+void gp_daemon_share_check(struct gp_daemon *daemon, u32 device)
+{
+	const struct gp_daemon_device_shares *was = &daemon->devices[device].shares;
+	struct gp_daemon_device_shares is;
+
+	if (daemon->config.mode != GP_MODE_ACT || !was->slices)
+		return;
+	is = sum_of(daemon, device);
+	if (is.all == was->all && is.most == was->most && is.lower == was->lower &&
+	    is.takers == was->takers)
+		return;
+	share_device(daemon, device);
 	arm(daemon);
 }
 

@@ -78,16 +78,21 @@ static bool is_outranked(struct gp_daemon *daemon, const struct gp_daemon_job *j
 	return false;
 }
 
-bool gp_daemon_turns_takes(struct gp_daemon *daemon, const struct gp_daemon_job *job)
+bool gp_daemon_turns_would(struct gp_daemon *daemon, const struct gp_daemon_job *job)
 {
 	u64 devices;
 
-	if (!job->spec.in_turns || job->pin == GP_SCHED_PIN_RUN || job->on_gpu.idle)
+	if (!job->spec.in_turns || job->pin == GP_SCHED_PIN_RUN)
 		return false;
 	if (job->spec.priority < GP_SCHED_PRIORITY_NORMAL)
 		return true;
 	devices = devices_of(daemon, job);
 	return devices && is_read(daemon, devices) && is_outranked(daemon, job, devices);
+}
+
+bool gp_daemon_turns_takes(struct gp_daemon *daemon, const struct gp_daemon_job *job)
+{
+	return !job->on_gpu.idle && gp_daemon_turns_would(daemon, job);
 }
 
 void gp_daemon_turns_count(struct gp_daemon *daemon, u32 *takers)

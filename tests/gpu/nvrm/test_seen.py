@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from nvidia_stage import ACT, DaemonStage
+from nvidia_stage import ACT, OFFLINE_US, ONLINE_US, DaemonStage, slice_us
 
 
 class Seen(DaemonStage):
@@ -174,6 +174,28 @@ class Seen(DaemonStage):
             self.switch(("end", busy), ("start", idle), ("end", idle), ("start", busy))
             return self.held()
         self.until(alternate, "no turns, and both have work")
+
+    def test_a_job_that_comes_while_another_is_idle_does_not_change_the_slices(self):
+        busy, idle = self.start_and_wait(), self.program("--class", "offline")
+        self.program("--class", "online")
+        self.until(lambda: self.held() == [busy.process.pid], "not its turn")
+        self.switch(("start", busy), ("end", busy))
+        self.until(lambda: not self.held(), "the idle one keeps its turn")
+        self.program("--class", "offline")
+        self.until(lambda: len(self.slices()) == 4 and self.slices()[3] == OFFLINE_US, "no slice for the new one")
+        self.assertEqual(self.slices(), [OFFLINE_US, OFFLINE_US, ONLINE_US, OFFLINE_US])
+        self.switch(("start", idle))  # and it is at work again
+        self.until(self.held, "no turns")
+        self.assertEqual(self.slices(), [OFFLINE_US, OFFLINE_US, ONLINE_US, OFFLINE_US])
+
+    def test_slices_follow_when_jobs_of_class_normal_begin_to_take_turns(self):
+        self.start_daemon()
+        self.program("--class", "online")
+        first, second = self.program("--class", "normal"), self.program("--class", "normal")
+        self.until(lambda: self.device()["activity"] == "read", "nothing is read")
+        self.until(lambda: self.slices()[1:] == [slice_us(328, 1000)] * 2, "not side by side")
+        self.switch(("start", first), ("end", first), ("start", second))
+        self.until(lambda: self.slices()[1:] == [slice_us(1, 17)] * 2, "not the slices of turns")
 
 
 if __name__ == "__main__":
