@@ -41,14 +41,23 @@ static enum gp_proto_kept state_of(const struct gp_daemon_job *job, int *error)
 	return worst;
 }
 
+/* A process that is held by name may be suspended anew, because it was stopped and continued
+ * meanwhile: to its owner that is one suspension. */
+static bool is_held_anew(const struct gp_daemon_client *client)
+{
+	enum gp_proto_kept state = client->keep.state;
+
+	return (state == GP_KEPT_NOT || state == GP_KEPT_ASKED) && gp_daemon_hold_of(client);
+}
+
 void gp_daemon_keep_account(struct gp_daemon_job *job)
 {
 	u64 now = gp_monotonic_ns(), held;
-	bool off = job->away.by == GP_AWAY_HAND;
+	bool off = job->away.by == GP_AWAY_HAND, was = job->off.since_ns != GP_DAEMON_NEVER;
 
 	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients)
-		off |= client->keep.state == GP_KEPT_HELD;
-	if (off == (job->off.since_ns != GP_DAEMON_NEVER))
+		off |= client->keep.state == GP_KEPT_HELD || (was && is_held_anew(client));
+	if (off == was)
 		return;
 	if (off) {
 		job->off.since_ns = now;

@@ -19,12 +19,14 @@ struct gp_inspect_ps_row {
 	const struct gp_gpu_process *gpu; /* in the snapshot's list */
 	bool busy_known;                  /* the caller may know for how long it had a GPU */
 	u64 busy_ns;
+	char held_by[64]; /* the caller may know: "slurm"; "": not held by name */
 };
 
 struct gp_inspect_ps {
 	bool driver_present; /* KFD */
 	bool nvidia_present;
 	bool busy_known; /* of some row */
+	bool held_known; /* as well */
 	struct gp_gpu_list gpus;
 	struct gp_gpu_process_list processes;
 	struct gp_inspect_ps_row *rows; /* by pid */

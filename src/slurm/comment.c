@@ -16,10 +16,12 @@
 
 #define COMMENT_MAX 4096 /* bytes, for all nodes of the job */
 #define TRIES       8
-#define PATHS       "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#ifndef GP_SLURM_PATH /* the test has its own */
+#define GP_SLURM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#endif
 
 /* Runs a program of Slurm without a shell; its output is in `out`. False: it failed. */
-static bool run(char *const *arguments, char *out, size_t size)
+static bool run(const char *const *arguments, char *out, size_t size)
 {
 	int pipes[2], status;
 	size_t used = 0;
@@ -32,8 +34,8 @@ static bool run(char *const *arguments, char *out, size_t size)
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* the alarm ends this process's parent only */
 		gp_spawn_reset_signals();
 		gp_spawn_silence();
-		if (dup2(pipes[1], STDOUT_FILENO) >= 0 && setenv("PATH", PATHS, 1) == 0)
-			execvp(arguments[0], arguments);
+		if (dup2(pipes[1], STDOUT_FILENO) >= 0 && setenv("PATH", GP_SLURM_PATH, 1) == 0)
+			execvp(arguments[0], (char *const *)arguments);
 		_exit(127);
 	}
 	close(pipes[1]);
@@ -57,9 +59,9 @@ static bool run(char *const *arguments, char *out, size_t size)
 void gp_slurm_comment_add(u32 job, const char *text)
 {
 	char number[16], which[32], set[2 * COMMENT_MAX + 32], before[COMMENT_MAX], ignored[512];
-	char *look[] = {"sacct", "-n", "-P", "-X", "-j", number, "-o", "AdminComment", NULL};
-	char *change[] = {"sacctmgr", "-i",  "-Q",  "modify", "job",
-			  "where",    which, "set", set,      NULL};
+	const char *look[] = {"sacct", "-n", "-P", "-X", "-j", number, "-o", "AdminComment", NULL};
+	const char *change[] = {"sacctmgr", "-i",  "-Q",  "modify", "job",
+				"where",    which, "set", set,      NULL};
 
 	snprintf(number, sizeof(number), "%u", job);
 	snprintf(which, sizeof(which), "jobid=%u", job);

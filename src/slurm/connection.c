@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,6 +26,13 @@ void gp_slurm_close(struct gp_slurm_connection *connection)
 	if (connection->fd >= 0)
 		close(connection->fd);
 	connection->fd = -1;
+}
+
+bool gp_slurm_ended(const struct gp_slurm_connection *connection)
+{
+	char byte;
+
+	return connection->fd < 0 || recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* Waits for the answer to the last request, until `end`; others are late ones, of requests that
@@ -72,6 +80,7 @@ int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms)
 	struct gp_wire_message *answer;
 	int status;
 
+	gp_slurm_close(connection);
 	connection->serial = 0;
 	connection->fd = gp_proto_directory_try_connect(GP_DAEMON_SOCKET);
 	if (connection->fd < 0) {

@@ -21,6 +21,8 @@ void gp_slurm_group(u32 job, char *out, size_t size);
 
 /* Connects and greets, in at most timeout_ms. -errno. */
 int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms);
+/* Whether there is none, or gpreemptd has ended it. */
+bool gp_slurm_ended(const struct gp_slurm_connection *connection);
 void gp_slurm_close(struct gp_slurm_connection *connection);
 
 /* Holds the job, for as long as the connection stays, and waits until its processes are suspended;

@@ -24,6 +24,7 @@
 #include "proto/launch.h"
 #include "slurm/comment.h"
 #include "slurm/connection.h"
+#include "slurm/marks.h"
 #include "slurm/plugin.h"
 #include "slurm/settings.h"
 
@@ -188,7 +189,7 @@ static void account(struct gp_slurm_connection *connection, uint32_t job, uid_t 
 
 static void end_job(uint32_t job, uid_t uid)
 {
-	struct gp_slurm_connection connection;
+	struct gp_slurm_connection connection = {.fd = -1};
 	const char *name = getenv("SLURMD_NODENAME");
 	char node[256] = "?", directory[512];
 
@@ -199,6 +200,7 @@ static void end_job(uint32_t job, uid_t uid)
 	gp_slurm_settings_directory(&settings, node, directory, sizeof(directory));
 	if (*directory)
 		setenv("GPREEMPT_DIR", directory, 1);
+	gp_slurm_mark(job, false);
 	if (gp_slurm_open(&connection, WAIT_MS))
 		return;
 	(void)gp_slurm_hold(&connection, job, false, WAIT_MS);

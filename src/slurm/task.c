@@ -6,26 +6,35 @@
  * result is: without gpreemptd a job is suspended as it is without this plugin.
  *
  * The hold belongs to the connection of this slurmd. If slurmd ends, the hold ends, and gpreemptd
- * follows the stop of the processes (follow_stop); if gpreemptd ends, the same. scancel of a
- * suspended job does not call resume: the epilog of the SPANK plugin ends the hold, and so does the
- * end of the processes.
+ * follows the stop of the processes (follow_stop). If gpreemptd ends and is started again, a thread
+ * here asks for the holds anew. scancel of a suspended job does not call resume: the epilog of the
+ * SPANK plugin ends the hold, and so does the end of the processes.
  *
  * Slurm refuses a plugin of another version, and a slurmd that lacks a function of its task plugin
  * does not start: scripts/slurm-plugins checks both before it installs.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <slurm/slurm_version.h>
 #include <slurm/spank.h> /* slurmd's log */
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/core.h"
 #include "slurm/connection.h"
+#include "slurm/marks.h"
 #include "slurm/plugin.h"
 
-#define WAIT_MS 1000 /* for gpreemptd to suspend a job */
-#define LATE_MS 50   /* the same after two calls without an answer: many jobs may follow */
-#define LATE    2
+#define WAIT_MS       1000 /* for gpreemptd to suspend a job */
+#define LATE_MS       50   /* the same after two calls without an answer: many jobs may follow */
+#define LATE          2
+
+#define RENEW_S       1   /* between two looks whether gpreemptd has ended, while a job is held */
+#define RENEW_WAIT_MS 500 /* for all jobs to be held again */
+#define JOBS          256 /* of a node that are held again */
 
 const char plugin_name[] = "gpreempt task plugin";
 const char plugin_type[] = "task/gpreempt";
@@ -36,12 +45,70 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_slurm_connection daemon_connection = {.fd = -1};
 static u32 late; /* calls without an answer, one after the other */
 
+/* While jobs are suspended, a thread notices that gpreemptd has ended and asks a new one for the
+ * holds. */
+static pthread_t renewer;
+static pid_t renewer_process; /* 0: no thread; slurmd may fork to become a daemon */
+static bool ending;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
 static int left_ms(u64 end)
 {
 	u64 now = gp_monotonic_ns();
 
 	return now < end ? (int)((end - now) / GP_NS_PER_MS) : 0;
 }
+
+/* ---- the thread that renews ---- */
+
+static void renew_all(u64 end)
+{
+	struct gp_slurm_connection *connection = &daemon_connection;
+	u32 jobs[JOBS];
+	size_t count = GP_MIN(gp_slurm_marks(jobs, JOBS), (size_t)JOBS);
+
+	/* Bounded as a whole: slurmd waits for this. What is asked is done, waited for or not. */
+	for (size_t i = 0; i < count && connection->fd >= 0; i++)
+		(void)gp_slurm_hold(connection, jobs[i], true, left_ms(end));
+}
+
+static void *renew(void *unused)
+{
+	struct timespec until;
+
+	pthread_mutex_lock(&lock);
+	while (!ending) {
+		if (!gp_slurm_marks(NULL, 0)) {
+			pthread_cond_wait(&changed, &lock);
+			continue;
+		}
+		if (gp_slurm_ended(&daemon_connection) &&
+		    gp_slurm_open(&daemon_connection, LATE_MS) == 0)
+			renew_all(gp_monotonic_ns() + RENEW_WAIT_MS * GP_NS_PER_MS);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += RENEW_S;
+		pthread_cond_timedwait(&changed, &lock, &until);
+	}
+	pthread_mutex_unlock(&lock);
+	return unused;
+}
+
+/* With the lock. Without a thread the holds are not renewed, and all else works. */
+static void start_renewing(void)
+{
+	sigset_t all, before;
+
+	if (renewer_process != getpid()) {
+		/* The signals are those of slurmd. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		renewer_process = pthread_create(&renewer, NULL, renew, NULL) == 0 ? getpid() : 0;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_cond_signal(&changed);
+}
+
+/* ---- holds ---- */
 
 static int hold(u32 job, bool on)
 {
@@ -56,6 +123,9 @@ static int hold(u32 job, bool on)
 		status = fresh ? gp_slurm_open(connection, left_ms(end)) : 0;
 		if (!status)
 			status = gp_slurm_hold(connection, job, on, left_ms(end));
+		/* Those of other jobs ended with the last connection. */
+		if (status >= 0 && fresh)
+			renew_all(end);
 		if (status >= 0 || fresh || connection->fd >= 0)
 			break;
 	}
@@ -66,7 +136,9 @@ static int hold(u32 job, bool on)
 static void change(u32 job, bool on)
 {
 	pthread_mutex_lock(&lock);
+	gp_slurm_mark(job, on);
 	int status = hold(job, on);
+	start_renewing();
 	pthread_mutex_unlock(&lock);
 
 	if (status == -ENOENT || status == -ECONNREFUSED || status == -EOPNOTSUPP)
@@ -80,14 +152,27 @@ static void change(u32 job, bool on)
 
 GP_SLURM_EXPORT int init(void)
 {
+	/* slurmstepd loads the plugin as well. A slurmd that was started again has its jobs still.
+	 */
+	pthread_mutex_lock(&lock);
+	if (strcmp(program_invocation_short_name, "slurmd") == 0 && gp_slurm_marks(NULL, 0))
+		start_renewing();
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
 GP_SLURM_EXPORT int fini(void)
 {
+	bool join;
+
 	pthread_mutex_lock(&lock);
-	gp_slurm_close(&daemon_connection);
+	ending = true;
+	join = renewer_process == getpid();
+	pthread_cond_signal(&changed);
 	pthread_mutex_unlock(&lock);
+	if (join)
+		pthread_join(renewer, NULL);
+	gp_slurm_close(&daemon_connection);
 	return 0;
 }
 

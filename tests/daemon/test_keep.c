@@ -323,6 +323,10 @@ static void what_an_agent_suspended_stays_so_while_its_process_is_stopped(void *
 	rig_until(rig, view(rig, agent).kept == GP_KEPT_HELD);
 	owner_hold(&owner, rig, "slurm-17", 0);
 	rig_until(rig, !fake_held(agent->pid));
+	assert_int_equal(view(rig, agent).suspends, 1); /* to the owner it was one */
+	owner_hold(&owner, rig, "slurm-17", 1);
+	owner_hold(&owner, rig, "slurm-17", 0);
+	assert_int_equal(view(rig, agent).suspends, 2);
 	close(owner.socket);
 	rig_free(rig);
 }

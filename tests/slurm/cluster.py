@@ -41,8 +41,6 @@ def free_ports(count):
 
 def missing():
     """Why the cluster cannot be started here; None: it can."""
-    if not os.environ.get("GP_SLURM_TEST"):
-        return "starts a cluster; use make slurm-test"
     if os.geteuid() != 0:
         return "root is needed to be a cluster"
     for program in ("slurmctld", "slurmd", "munged", "sbatch", "setpriv"):
@@ -276,6 +274,17 @@ class Cluster:
 
     def state(self, job):
         return self.run("squeue", "-h", "-j", job, "-o", "%T").stdout.strip()
+
+    def marks(self, node):
+        """Jobs that the task plugin of a node has marked as suspended."""
+        try:
+            return os.listdir(os.path.join(self.sockets(node), "slurm"))
+        except FileNotFoundError:
+            return []
+
+    def as_machine(self, node, *command):
+        """Of the machine's user, who sees its GPU, with the gpreemptd of the node."""
+        return self.as_user(GPREEMPT, "vgpu", "--name", node, "--", "env", f"GPREEMPT_DIR={self.sockets(node)}", *command)
 
     def job_on(self, node, job):
         """The job as the gpreemptd of a node has it."""

@@ -113,11 +113,21 @@ class Slurm(unittest.TestCase):
         job = self.trainer()
         self.suspend(job)
         self.until_held(job, "n1")
+        # Until Slurm stops the process: then its agent does not answer the holder, which gives it up.
+        holds = json.loads(cluster.gpreempt("n1", "status", "--json").stdout)["holds"]
+        self.assertIn([one["owner"] for one in holds], (["slurm"], []))
         self.assertEqual(cluster.job_on("n1", job)["owner"], "slurm")
         self.until_stopped(cluster.job_on("n1", job)["pid"])
         self.until_held(job, "n1")
         held = [json.loads(line) for line in cluster.gpreempt("n1", "log", "--json").stdout.splitlines()]
         self.assertEqual([line["away"] for line in held if line["kind"] == "kept"][-1], "owner")
+        # Every view names Slurm, not the process that holds it.
+        pid = cluster.job_on("n1", job)["pid"]
+        self.assertRegex(cluster.gpreempt("n1", "top", "--once").stdout, r"by slurm")
+        ps = json.loads(cluster.as_machine("n1", GPREEMPT, "ps", "--json").stdout)["processes"]
+        self.assertEqual([one["held_by"] for one in ps if one["pid"] == pid], ["slurm"])
+        self.assertRegex(cluster.as_machine("n1", GPREEMPT, "ps").stdout, r"HELD BY(.|\n)*slurm")
+        self.assertIn("held by slurm", cluster.gpreempt("n1", "why", str(pid)).stdout)
         self.resume(job)
         self.until_running(job, "n1")
 
@@ -156,20 +166,26 @@ class Slurm(unittest.TestCase):
         job = self.trainer(nodes=("n1", "n2"))
         self.suspend(job)
         self.until_held(job, "n1", "n2")
+        # The plugin has suspended it, and now the stop of its processes is followed: that is one suspension.
+        for node in ("n1", "n2"):
+            self.until_stopped(cluster.job_on(node, job)["pid"])
+            cluster.until(lambda node=node: cluster.job_on(node, job)["away"], "the stop is not seen")
         self.resume(job)
         self.until_running(job, "n1", "n2")
         cluster.run("scancel", job)
         cluster.until(lambda: self.comment(job).count("gpreempt n") == 2, "no AdminComment")
         for node in ("n1", "n2"):
-            self.assertRegex(self.comment(job), rf"gpreempt {node}: ran=[0-9.]+s held=[0-9.]+s suspensions=[1-9] longest_hold=[0-9.]+s")
+            self.assertRegex(self.comment(job), rf"gpreempt {node}: ran=[0-9.]+s held=[0-9.]+s suspensions=1 longest_hold=[0-9.]+s")
 
     def test_scancel_of_a_suspended_job_ends_the_hold(self):
         job = self.trainer()
         self.suspend(job)
         self.until_held(job, "n1")
         self.until_stopped(cluster.job_on("n1", job)["pid"])
+        self.assertEqual(cluster.marks("n1"), [job])
         cluster.run("scancel", job)
         cluster.until(lambda: not cluster.state(job), "the job stays")
+        cluster.until(lambda: not cluster.marks("n1"), "the mark of the job stays")
         self.until_running(self.trainer(), "n1")
 
     def test_a_requeued_job_runs_again(self):
@@ -203,6 +219,10 @@ class Slurm(unittest.TestCase):
         cluster.until(lambda: self.kept("n1", job) and not cluster.mapped("n1", pid), "the stop is not followed")
         cluster.start_slurmd("n1")
         cluster.until(lambda: cluster.run("sinfo", "-h", "-n", "n1", "-o", "%t").stdout.split()[0] in ("alloc", "mix", "idle"), "no slurmd")
+        # The new slurmd holds it as the old one did, also if it is continued by somebody else.
+        cluster.until(lambda: cluster.job_on("n1", job)["owner"] == "slurm", "slurmd does not hold it again")
+        os.kill(pid, signal.SIGCONT)
+        self.until_held(job, "n1")
         self.resume(job)
         self.until_running(job, "n1")
 
@@ -217,6 +237,10 @@ class Slurm(unittest.TestCase):
         self.assertFalse(cluster.mapped("n1", pid))
         cluster.start_gpreemptd("n1")
         self.assertFalse(cluster.mapped("n1", pid))
+        # The plugin comes back to the new gpreemptd: if the process is continued by somebody else, it is still held.
+        os.kill(pid, signal.SIGCONT)
+        cluster.until(lambda: (cluster.job_on("n1", job) or {}).get("owner") == "slurm", "the plugin does not hold it again")
+        self.until_held(job, "n1")
         self.resume(job)
         self.until_running(job, "n1")
         self.suspend(job)

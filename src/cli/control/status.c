@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "cli/ahead.h"
 #include "cli/control/status.h"
+#include "cli/daemon/daemon_client.h"
 
 enum { OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
@@ -167,12 +168,17 @@ static int show_job(struct gp_cli_status *status, const struct gpreempt_target_i
 	struct gp_doc *doc = gp_doc_new_answer();
 	struct gp_proto_msg_ahead ahead;
 	bool hinted = status->pid && gp_cli_ahead_read(status->pid, &ahead);
-	char name[128], owners[48];
+	char name[128], owners[48], owner[GP_PROTO_NAME];
+	bool named = info->suspended && status->pid && gp_cli_daemon_holds_for(status->pid, owner);
 
 	gp_cli_target_name(name, sizeof(name), status->pid, status->group);
 	snprintf(owners, sizeof(owners), ngettext("%u owner", "%u owners", info->owner_count),
 		 info->owner_count);
-	if (info->suspended)
+	if (named)
+		gp_doc_line(doc, "%s: held by %s for %s, priority %u", name, owner,
+			    seconds_text(gp_cli_status_since(status, info->since_ns)).text,
+			    info->priority);
+	else if (info->suspended)
 		gp_doc_line(doc,
 			    status->partly ? _("%s: partly suspended for %s by process %d (%s), "
 					       "priority %u")
@@ -191,6 +197,7 @@ static int show_job(struct gp_cli_status *status, const struct gpreempt_target_i
 	if (hinted)
 		gp_cli_ahead_lines(doc, &ahead);
 	job_facts(status, doc, info);
+	gp_doc_fact(doc, "owner", NULL, gp_v_if(named, gp_v_text(owner)));
 	gp_cli_ahead_facts(doc, hinted, &ahead);
 	gp_doc_table(doc, "queues", NULL);
 	queue_columns(doc);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/control/status.h"
+#include "cli/daemon/daemon_client.h"
 #include "proto/swapped.h"
 
 enum { TIMEOUT_MS = 10000, OTHER_MS = 1000 };
@@ -14,6 +15,12 @@ static void hold_row(const struct gp_cli_status *status, struct gp_doc *doc,
 		     const struct gp_proto_msg_hold *hold)
 {
 	bool copies = hold->flags & GP_SUSPEND_COPIES;
+	char owner[GP_PROTO_NAME];
+
+	/* gpreemptd may hold it for another program. */
+	gp_wire_text(owner, sizeof(owner), hold->owner, sizeof(hold->owner));
+	if (strcmp(owner, "gpreemptd") == 0)
+		(void)gp_cli_daemon_holds_for((u32)hold->pid, owner);
 
 	gp_doc_cell(doc, gp_v_count((u64)hold->pid));
 	gp_doc_cell(doc, hold->queues ? gp_v_count(hold->queues)
@@ -22,7 +29,7 @@ static void hold_row(const struct gp_cli_status *status, struct gp_doc *doc,
 	gp_doc_cell(doc, gp_v_text(gp_cli_status_mechanism(hold->mechanism)));
 	gp_doc_cell(doc, gp_v_bool(copies));
 	gp_doc_cell(doc, gp_v_count((u64)hold->owner_pid));
-	gp_doc_cell(doc, gp_v_textn(hold->owner, strnlen(hold->owner, sizeof(hold->owner))));
+	gp_doc_cell(doc, gp_v_text(owner));
 	gp_cli_status_seconds(doc, true, gp_cli_status_since(status, hold->since_ns));
 	gp_cli_status_seconds(doc, true, -gp_cli_status_since(status, hold->lease_ends_ns));
 }

@@ -160,6 +160,24 @@ int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag
 	return (int)count;
 }
 
+bool gp_cli_daemon_holds_for(u32 pid, char owner[GP_PROTO_NAME])
+{
+	struct gp_cli_daemon_client *client = malloc(sizeof(*client));
+	struct gp_proto_msg_job *jobs = NULL;
+	bool found = false;
+
+	if (client && !gp_cli_daemon_open(client, NULL)) {
+		found = gp_cli_daemon_jobs(client, NULL, pid, &jobs) > 0 &&
+			jobs[0].away == GP_AWAY_OWNER && jobs[0].kept == GP_KEPT_HELD;
+		if (found)
+			gp_wire_text(owner, GP_PROTO_NAME, jobs[0].owner, sizeof(jobs[0].owner));
+		gp_cli_daemon_close(client);
+	}
+	free(jobs);
+	free(client);
+	return found;
+}
+
 int gp_cli_daemon_unknown(struct gp_diag *diag, u32 pid)
 {
 	return gp_fail(diag, -ESRCH,

@@ -42,6 +42,10 @@ int gp_cli_daemon_work(struct gp_cli_daemon_client *client, struct gp_diag *diag
 int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag, u32 pid,
 		       struct gp_proto_msg_job **out);
 
+/* For whom gpreemptd holds a process by name ("slurm"). False: for nobody, or gpreemptd does not
+ * answer. Says nothing. */
+bool gp_cli_daemon_holds_for(u32 pid, char owner[GP_PROTO_NAME]);
+
 /* -ESRCH, after saying that gpreemptd knows nothing about it. */
 int gp_cli_daemon_unknown(struct gp_diag *diag, u32 pid);
 

@@ -198,6 +198,8 @@ static void put_process(struct gp_cli_row *row, const struct gp_inspect_ps *ps,
 			  : gp_v_missing());
 	gp_cli_put(row, "queues", NULL, 0, listed ? gp_v_json(queue_list(gpu)) : gp_v_missing());
 	gp_cli_put(row, "gpus", NULL, 0, gp_v_json(usage_list(ps, gpu)));
+	gp_cli_put(row, "held_by", ps->held_known ? "HELD BY" : NULL, 0,
+		   gp_v_text_or_missing(item->held_by));
 	gp_cli_put(row, "busy_ns", ps->busy_known ? "BUSY" : NULL, GP_CLI_RIGHT,
 		   gp_v_if(item->busy_known, gp_v_ns(item->busy_ns)));
 	put_sums(row, gpu);
@@ -243,9 +245,25 @@ static void add_swapped(struct gp_doc *doc)
 	gp_proto_swapped_free(&list);
 }
 
-/* gpreemptd, if it runs, knows for how long a process had a GPU whose driver reports that. It does
- * so by job, which is one process unless several were started as one. */
-static void add_busy(struct gp_inspect_ps *ps)
+/* Of a job that is held by name, all processes are. */
+static void add_held(struct gp_inspect_ps *ps, const struct gp_proto_msg_job *job)
+{
+	for (size_t k = 0; k < ps->count; k++) {
+		struct gp_inspect_ps_row *row = &ps->rows[k];
+
+		if (row->gpu->pid == job->pid ||
+		    (job->processes > 1 && gp_cli_daemon_holds_for(row->gpu->pid, row->held_by))) {
+			gp_wire_text(row->held_by, sizeof(row->held_by), job->owner,
+				     sizeof(job->owner));
+			ps->held_known = true;
+		}
+	}
+}
+
+/* gpreemptd, if it runs, knows for whom it holds a process, and for how long a process had a GPU
+ * whose driver reports that. It does so by job, which is one process unless several were started as
+ * one. */
+static void add_daemon(struct gp_inspect_ps *ps)
 {
 	struct gp_cli_daemon_client client;
 	struct gp_proto_msg_job *jobs = NULL;
@@ -255,6 +273,8 @@ static void add_busy(struct gp_inspect_ps *ps)
 		return;
 	count = gp_cli_daemon_jobs(&client, NULL, 0, &jobs);
 	for (int i = 0; i < count; i++) {
+		if (jobs[i].away == GP_AWAY_OWNER && jobs[i].kept == GP_KEPT_HELD)
+			add_held(ps, &jobs[i]);
 		for (size_t k = 0; k < ps->count; k++) {
 			if (!jobs[i].activity || jobs[i].processes != 1 ||
 			    ps->rows[k].gpu->pid != jobs[i].pid)
@@ -295,8 +315,8 @@ static int make(void *ctx, struct gp_doc **doc)
 
 	if (error)
 		return error;
-	if (live && ps.nvidia_present)
-		add_busy(&ps);
+	if (live)
+		add_daemon(&ps);
 	*doc = gp_cli_ps_doc(&ps);
 	if (live)
 		add_swapped(*doc);
@@ -336,6 +356,7 @@ const struct gp_command gp_cli_ps = {
 	.description = N_("Prints one line per process that uses a GPU:\n"
 			  "  GPUS     KFD topology nodes, or nvidiaN for NVIDIA GPUs\n"
 			  "  QUEUES   number of queues by type\n"
+			  "  HELD BY  program for which gpreemptd holds it, such as slurm\n"
 			  "  BUSY     time that it had the GPU (NVIDIA; needs gpreemptd)\n"
 			  "  SDMA     time spent in copy engines\n"
 			  "  CUS      compute units that hold waves of the process now\n"
