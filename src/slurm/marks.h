@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The jobs of this node that Slurm has suspended, as empty files in slurm/ of the directory with
- * gpreemptd's socket: "slurm/17". They are the memory of the task plugin, whose holds end with
+ * The jobs of this node that Slurm has suspended, as empty files beside the socket of gpreemptd:
+ * "slurm/17". They are the memory of the task plugin, whose holds end with
  * their connection: when gpreemptd or slurmd has been started again, it asks for them anew. The
  * epilog removes the mark of a job that ended while it was suspended, so that a job that is
  * requeued under the same number is not held.

@@ -126,7 +126,7 @@ class Slurm(unittest.TestCase):
         self.assertRegex(cluster.gpreempt("n1", "top", "--once").stdout, r"by slurm")
         ps = json.loads(cluster.as_machine("n1", GPREEMPT, "ps", "--json").stdout)["processes"]
         self.assertEqual([one["held_by"] for one in ps if one["pid"] == pid], ["slurm"])
-        self.assertRegex(cluster.as_machine("n1", GPREEMPT, "ps").stdout, r"HELD BY(.|\n)*slurm")
+        self.assertRegex(cluster.as_machine("n1", GPREEMPT, "ps").stdout, r"OWNER(.|\n)*slurm")
         self.assertIn("held by slurm", cluster.gpreempt("n1", "why", str(pid)).stdout)
         self.resume(job)
         self.until_running(job, "n1")

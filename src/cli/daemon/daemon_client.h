@@ -42,7 +42,7 @@ int gp_cli_daemon_work(struct gp_cli_daemon_client *client, struct gp_diag *diag
 int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag, u32 pid,
 		       struct gp_proto_msg_job **out);
 
-/* For whom gpreemptd holds a process by name ("slurm"). False: for nobody, or gpreemptd does not
+/* The owner of a named hold on a process ("slurm"). False: there is none, or gpreemptd does not
  * answer. Says nothing. */
 bool gp_cli_daemon_holds_for(u32 pid, char owner[GP_PROTO_NAME]);
 

@@ -198,7 +198,7 @@ static void put_process(struct gp_cli_row *row, const struct gp_inspect_ps *ps,
 			  : gp_v_missing());
 	gp_cli_put(row, "queues", NULL, 0, listed ? gp_v_json(queue_list(gpu)) : gp_v_missing());
 	gp_cli_put(row, "gpus", NULL, 0, gp_v_json(usage_list(ps, gpu)));
-	gp_cli_put(row, "held_by", ps->held_known ? "HELD BY" : NULL, 0,
+	gp_cli_put(row, "held_by", ps->held_known ? "OWNER" : NULL, 0,
 		   gp_v_text_or_missing(item->held_by));
 	gp_cli_put(row, "busy_ns", ps->busy_known ? "BUSY" : NULL, GP_CLI_RIGHT,
 		   gp_v_if(item->busy_known, gp_v_ns(item->busy_ns)));
@@ -356,7 +356,7 @@ const struct gp_command gp_cli_ps = {
 	.description = N_("Prints one line per process that uses a GPU:\n"
 			  "  GPUS     KFD topology nodes, or nvidiaN for NVIDIA GPUs\n"
 			  "  QUEUES   number of queues by type\n"
-			  "  HELD BY  program for which gpreemptd holds it, such as slurm\n"
+			  "  OWNER    program for which gpreemptd holds it, such as slurm\n"
 			  "  BUSY     time that it had the GPU (NVIDIA; needs gpreemptd)\n"
 			  "  SDMA     time spent in copy engines\n"
 			  "  CUS      compute units that hold waves of the process now\n"
