@@ -166,6 +166,10 @@ enum gpreempt_suspend_flag {
 	 * whole: -EINVAL with named queues or one GPU of several. AMD copy queues always stop with
 	 * the others. */
 	GPREEMPT_SUSPEND_COPIES = 1 << 0,
+	/* AMD, programs with an agent: queues without work leave the GPU as well, so that the
+	 * program needs none of its VMIDs. Each is a driver call. They return with their next work,
+	 * or when the context is closed. Other mechanisms always do so, and ignore it. */
+	GPREEMPT_SUSPEND_OFF = 1 << 1,
 };
 
 /* Suspends every queue of the target, all processes of a group together; returns how many queues

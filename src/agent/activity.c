@@ -77,6 +77,7 @@ void gp_agent_make_activity(struct gp_agent *agent)
 		return;
 	memory->magic = GP_ACTIVITY_MAGIC;
 	memory->slots = GP_ACTIVITY_SLOTS;
+	memory->features = GP_ACTIVITY_PARKS;
 	__atomic_store_n(&agent->activity, memory, __ATOMIC_RELEASE);
 }
 

@@ -68,7 +68,7 @@ struct gp_agent_queue {
 	u64 since_ns;                 /* suspended since; 0: running */
 	u64 ran_since;                /* resumed at; 0: was never suspended */
 	bool doubt;                   /* unknown, because its last signal takes too long */
-	bool parked;                  /* held without a driver call, because it has no work */
+	bool parked;                  /* left as it is, because it has no work: settle.c */
 	u64 rest_written, rest_since; /* its write index, and since when it has not moved */
 	u32 mask_bits;                /* of the program's own CU mask; 0: it has none */
 	u32 mask[GP_AGENT_MASK_WORDS];
@@ -80,6 +80,8 @@ struct gp_agent_owner {
 	bool all;                                     /* every queue, also those created later */
 	u64 named[GP_AGENT_QUEUES / 64];              /* or these */
 	u64 since_ns, lease_ns, lease_end, limit_end; /* lease_end 0: holds nothing */
+	bool off;        /* GP_SUSPEND_OFF: queues without work are stopped as well */
+	bool makes_room; /* it has asked for that since it connected */
 	pid_t pid;
 };
 
@@ -113,7 +115,7 @@ struct gp_agent_ringer {
 	u64 drained_rung; /* doorbells by then: an index is taken before its packet is rung */
 	u64 signal;       /* of the last packet rung; 0: none, or the program used it again */
 	u32 quiet;        /* 1: the next doorbell must make the queue busy */
-	u32 parked;       /* 1: the next doorbell must stop the queue first */
+	u32 parked;       /* 1: the next doorbell must stop or start the queue first */
 	u32 gpu_id;
 };
 
@@ -238,10 +240,10 @@ int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *
 /* With the lock held: what was just seen of the queue. True: caught up, and as at the last time. */
 bool gp_agent_note_rest(struct gp_agent *agent, struct gp_agent_queue *queue, u64 read_at,
 			u64 written);
-/* Any thread: a parked queue is about to get work, and is stopped before. */
+/* Any thread: a parked queue is about to get work, and is stopped or started before. */
 void gp_agent_unpark(struct gp_agent *agent, u32 id);
-/* With the lock held: stops parked queues whose doorbell did not reach us. True: some are parked.
- */
+/* With the lock held: stops or starts parked queues whose doorbell did not reach us. True: some are
+ * parked. */
 bool gp_agent_check_parked(struct gp_agent *agent);
 
 /* ---- args.c: the program's arguments ---- */

@@ -60,6 +60,7 @@ static void clear(struct gp_agent_owner *owner)
 	owner->all = false;
 	memset(owner->named, 0, sizeof(owner->named));
 	owner->lease_end = 0;
+	owner->off = false;
 }
 
 static void report(const struct gp_agent_cost *cost, u64 sent_ns, u32 queues,
@@ -127,6 +128,8 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 		owner->named[ask->ids[i] / 64] |= 1ull << (ask->ids[i] % 64);
 	if (!ask->count)
 		owner->all = true;
+	owner->off = ask->flags & GP_SUSPEND_OFF;
+	owner->makes_room |= owner->off;
 	owner->lease_ns = (ask->lease_ms ? ask->lease_ms : GP_LEASE_MS) * GP_NS_PER_MS;
 	set_lease(owner, start);
 	error = gp_agent_settle(agent, start + timeout * GP_NS_PER_MS, &cost);
@@ -198,6 +201,7 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 
 	clear(owner);
 	owner->pid = 0;
+	owner->makes_room = false;
 	error = gp_agent_settle(agent, 0, &cost);
 	share_error = gp_agent_drop_share(agent, owner);
 	if (error || share_error)

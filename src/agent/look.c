@@ -12,6 +12,7 @@
 #define LOOK_CLOSER    4                  /* of the distance to when it is usually done */
 #define LOOK_BLIND_NS  (1 * GP_NS_PER_MS) /* where doorbells are not seen */
 #define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
+#define OFF_LOOK_NS    (4 * GP_NS_PER_MS) /* the runtime's own queues, while they are off the GPU */
 #define CLAIM_MIN_NS   (10 * GP_NS_PER_MS) /* what a last packet may take at least */
 #define CLAIM_TIMES    2                   /* of what most of the last bursts took */
 #define DOUBT_MAX_NS   (60 * GP_NS_PER_S)  /* then it is no longer looked at */
@@ -141,9 +142,29 @@ static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
 	}
 }
 
+/* When work that rang no doorbell of ours must be seen; 0: it need not be. */
+static u64 unheard_interval(const struct gp_agent *agent)
+{
+	u64 wait = 0;
+
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		if (agent->owner[i].off)
+			wait = OFF_LOOK_NS;
+	for (u32 id = 0; id < agent->highest; id++) {
+		const struct gp_agent_queue *queue = &agent->queue[id];
+
+		if (!queue->used || !queue->parked)
+			continue;
+		if (queue->driver_percentage & GP_AGENT_PERCENT)
+			return PARKED_LOOK_NS;
+		wait = OFF_LOOK_NS;
+	}
+	return wait;
+}
+
 bool gp_agent_look(struct gp_agent *agent)
 {
-	bool again = gp_agent_check_parked(agent);
+	bool again = gp_agent_check_parked(agent) || unheard_interval(agent);
 
 	for (u32 id = 0; id < agent->highest && agent->activity; id++) {
 		struct gp_agent_queue *queue = &agent->queue[id];
@@ -171,14 +192,6 @@ bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *bu
 	return state != GP_ACTIVITY_UNKNOWN;
 }
 
-static bool any_parked(const struct gp_agent *agent)
-{
-	for (u32 id = 0; id < agent->highest; id++)
-		if (agent->queue[id].used && agent->queue[id].parked)
-			return true;
-	return false;
-}
-
 /* When a queue in doubt is to be looked at again; 0: there is none, or it has been long enough. */
 static u64 doubt_interval(const struct gp_agent *agent)
 {
@@ -199,10 +212,10 @@ static u64 doubt_interval(const struct gp_agent *agent)
 
 void gp_agent_look_later(struct gp_agent *agent)
 {
-	u64 wait = LOOK_BLIND_NS;
+	u64 wait = LOOK_BLIND_NS, unheard = unheard_interval(agent);
 
-	if (any_parked(agent)) {
-		gp_agent_arm(agent, PARKED_LOOK_NS);
+	if (unheard == PARKED_LOOK_NS) {
+		gp_agent_arm(agent, unheard);
 		return;
 	}
 	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
@@ -215,6 +228,8 @@ void gp_agent_look_later(struct gp_agent *agent)
 	} else if (agent->hooked) {
 		wait = doubt_interval(agent);
 	}
+	if (unheard && (!wait || unheard < wait))
+		wait = unheard;
 	if (wait)
 		gp_agent_arm(agent, wait);
 }

@@ -56,9 +56,13 @@ static int update(struct gp_agent *agent, struct gp_agent_queue *queue, u32 perc
 /*
  * Stopping a queue preempts the whole device, whether it has work or not, and a HIP program has two
  * or three queues of the runtime's own that rest for ever. One that has had no work for a while is
- * held without a driver call: nothing of it is on the GPU. It is stopped when it gets work: at its
+ * held without a driver call: nothing of it runs. It is stopped when it gets work: at its
  * doorbell, before that reaches the GPU, where doorbells are seen; otherwise (the runtime's own
  * queues) at the next look, PARKED_LOOK_NS later at most.
+ *
+ * A queue without work still keeps a VMID for its process. Where the GPU has too few of them an
+ * owner asks for all queues to be stopped (`off`). As long as it is connected, those that have
+ * rested stay off when the hold ends, and are started when they get work, in the same way.
  */
 #define REST_NS GP_NS_PER_S
 
@@ -105,11 +109,32 @@ static bool rests(struct gp_agent *agent, struct gp_agent_queue *queue)
 	return known ? !busy : !queue->doubt && !agent->activity->slot[queue->id].doorbells;
 }
 
+/* An owner needs its place on the GPU: now, or whenever it has no work. */
+static bool is_in_the_way(const struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		if (agent->owner[i].off && gp_agent_owner_holds(&agent->owner[i], queue))
+			return true;
+	return false;
+}
+
+static bool makes_room(const struct gp_agent *agent)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		if (agent->owner[i].makes_room)
+			return true;
+	return false;
+}
+
 static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
+	bool held = gp_agent_held(agent, queue), on = queue->driver_percentage & GP_AGENT_PERCENT;
+
 	/* Where no doorbell is seen at all every queue would be the exception. */
-	if (!agent->activity || !agent->hooked || !gp_agent_held(agent, queue) ||
-	    !(queue->driver_percentage & GP_AGENT_PERCENT) || named_by_somebody(agent, queue->id))
+	if (!agent->activity || !agent->hooked || held != on ||
+	    !(queue->percentage & GP_AGENT_PERCENT) || named_by_somebody(agent, queue->id))
+		return false;
+	if (held ? is_in_the_way(agent, queue) : !makes_room(agent))
 		return false;
 	if (has_moved(agent, queue))
 		return false;

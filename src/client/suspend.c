@@ -46,7 +46,7 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		return gp_client_fail(context, -EINVAL,
 				      "a grace period must be 1 to 255 units of 1024 GPU clocks, "
 				      "or 0 for the driver's default");
-	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
+	if (options.flags & ~(u32)(GPREEMPT_SUSPEND_COPIES | GPREEMPT_SUSPEND_OFF))
 		return gp_client_fail(context, -EINVAL, "unknown suspend flag");
 	return 0;
 }

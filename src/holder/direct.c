@@ -88,6 +88,7 @@ void gp_holder_direct_act(struct gp_holder_member *member, enum gp_holder_direct
 					      .sent_ns = gp_monotonic_ns()};
 	if (type == GP_MSG_AGENT_SUSPEND) {
 		body->grace = (u16)gp_holder_direct_job(direct)->want.grace;
+		body->flags = gp_holder_direct_job(direct)->want.off ? GP_SUSPEND_OFF : 0;
 		direct->touched = true;
 	}
 	if (count)

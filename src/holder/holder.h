@@ -58,6 +58,7 @@ struct gp_holder_hold {
 	bool active;
 	bool all;    /* every queue, also later ones; otherwise ids */
 	bool copies; /* of `all`: GP_SUSPEND_COPIES */
+	bool off;    /* GP_SUSPEND_OFF */
 	u32 *ids;    /* sorted */
 	u32 count;   /* of ids */
 	u32 lease_ms, grace;

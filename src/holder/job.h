@@ -23,6 +23,7 @@ struct gp_holder_worker;
 struct gp_holder_want {
 	bool all;                 /* of every GPU */
 	bool copies;              /* of all of them, where they are not queues */
+	bool off;                 /* kfd-agent: off the GPU, also without work */
 	u32 gpus[GP_HOLDER_GPUS]; /* of these GPUs */
 	u32 gpu_count;
 	u32 *ids; /* and these */

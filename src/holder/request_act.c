@@ -95,11 +95,11 @@ static int check_options(struct gp_holder_request *request,
 		gp_holder_request_refuse(request, -EINVAL, GP_SAY_GRACE_RANGE);
 		return -EINVAL;
 	}
-	if (asked->flags & ~(u32)GP_SUSPEND_COPIES) {
+	if (asked->flags & ~(u32)(GP_SUSPEND_COPIES | GP_SUSPEND_OFF)) {
 		gp_holder_request_refuse(request, -EINVAL, GP_SAY_BAD_FLAG);
 		return -EINVAL;
 	}
-	if (asked->flags && (asked->count || request->target->gpu_id)) {
+	if ((asked->flags & GP_SUSPEND_COPIES) && (asked->count || request->target->gpu_id)) {
 		gp_holder_request_refuse(request, -EINVAL, GP_SAY_COPIES_WHOLE);
 		return -EINVAL;
 	}
@@ -168,6 +168,7 @@ static int make_hold(struct gp_holder_request *request, const struct gp_proto_ms
 	hold->lease_ms = asked->lease_ms ? asked->lease_ms : GP_LEASE_MS;
 	hold->grace = asked->grace;
 	hold->copies = asked->flags & GP_SUSPEND_COPIES;
+	hold->off = asked->flags & GP_SUSPEND_OFF;
 	if (hold->active)
 		hold->lease_ends_ns = hold->lease_ends_ns == GP_NEVER
 					      ? GP_NEVER
@@ -177,6 +178,7 @@ static int make_hold(struct gp_holder_request *request, const struct gp_proto_ms
 			.active = true,
 			.all = hold->all,
 			.copies = hold->copies,
+			.off = hold->off,
 			.ids = hold->ids,
 			.count = hold->count,
 			.lease_ms = hold->lease_ms,

@@ -178,6 +178,7 @@ static int want_more(struct gp_holder_want *want, const struct gp_holder_target 
 	u64 left = ends > now ? gp_divide_up(ends - now, GP_NS_PER_MS) : 1;
 
 	want->grace = GP_MAX(want->grace, hold->grace);
+	want->off |= hold->off;
 	want->lease_ms = GP_MAX(want->lease_ms, (u32)left);
 	if (!hold->all)
 		return hold->count ? want_ids(want, hold) : 0;

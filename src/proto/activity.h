@@ -26,6 +26,11 @@ enum gp_proto_activity_state {
 	GP_ACTIVITY_UNKNOWN = 2,
 };
 
+/* Abilities of the agent; agents of earlier versions have none. */
+enum gp_proto_activity_feature {
+	GP_ACTIVITY_PARKS = 1u << 0, /* GP_SUSPEND_OFF */
+};
+
 struct gp_proto_activity_slot {
 	u32 generation; /* even: valid; 0: never used */
 	u32 kfd_id;
@@ -44,7 +49,8 @@ struct gp_proto_activity {
 	u32 busy_queues; /* queues that are not drained */
 	u32 open_requests;
 	u64 edges;
-	u64 reserved[5];
+	u64 features; /* enum gp_proto_activity_feature */
+	u64 reserved[4];
 	struct gp_proto_activity_slot slot[GP_ACTIVITY_SLOTS];
 };
 

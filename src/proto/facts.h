@@ -71,6 +71,7 @@ enum gp_proto_queue_state {
 
 enum gp_proto_suspend_flag {
 	GP_SUSPEND_COPIES = 1u << 0, /* NVIDIA: copies as well as kernels */
+	GP_SUSPEND_OFF = 1u << 1,    /* kfd-agent: queues that rest leave the GPU as well */
 };
 
 /* What the holder reports unasked. */

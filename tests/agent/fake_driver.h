@@ -244,7 +244,7 @@ static inline int app_destroy(struct fake *fake, u32 id)
 /* An owner's. At most four ids. */
 struct ask {
 	struct {
-		u32 lease_ms, limit_ms, timeout_ms, count;
+		u32 lease_ms, limit_ms, timeout_ms, count, flags;
 		u64 sent_ns;
 	} head;
 	u32 ids[4];
@@ -264,6 +264,7 @@ static inline struct wire_ask wire_ask(struct ask ask)
 	message->limit_ms = ask.head.limit_ms;
 	message->timeout_ms = ask.head.timeout_ms;
 	message->count = ask.head.count;
+	message->flags = (u16)ask.head.flags;
 	message->sent_ns = ask.head.sent_ns;
 	memcpy(message->ids, ask.ids, sizeof(ask.ids));
 	return out;

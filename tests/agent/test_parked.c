@@ -233,6 +233,79 @@ static void where_doorbells_are_not_seen_nothing_is_parked(void **state)
 	assert_int_equal(percentage(fake, rests.id), 0);
 }
 
+/* ---- off the GPU: a queue without work would keep a VMID ---- */
+
+#define OFF ((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000, .flags = GP_SUSPEND_OFF}})
+
+static void an_owner_that_needs_the_place_stops_queues_that_rest(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 100);
+	/* Also one that is held already. */
+	assert_int_equal(hold(fake, 1, OFF), 2);
+	assert_int_equal(percentage(fake, rests.id), 0);
+	assert_int_equal(percentage(fake, works.id), 0);
+	assert_int_equal(fake->updates, 2);
+}
+
+/* One call per request, not one per queue. */
+static void a_queue_that_rests_stays_off_until_its_doorbell(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	hold(fake, 0, OFF);
+	fake->updates = 0;
+	assert_int_equal(let_go(fake, 0, ALL), 2); /* neither is held */
+	assert_int_equal(percentage(fake, works.id), 100);
+	assert_int_equal(percentage(fake, rests.id), 0);
+	assert_int_equal(fake->agent->activity->slot[rests.id].suspended, 0);
+	hold(fake, 0, OFF);
+	assert_int_equal(fake->updates, 2);
+	let_go(fake, 0, ALL);
+	submit(fake, &rests, true, true);
+	assert_int_equal(percentage(fake, rests.id), 100);
+}
+
+static void work_of_a_queue_that_is_off_is_found_by_looking(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	hold(fake, 0, OFF);
+	/* While it is held: it is seen. */
+	finish(&works);
+	assert_true(gp_agent_look(fake->agent));
+	let_go(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 0);
+	assert_true(gp_agent_look(fake->agent));
+	rests.object.write_dispatch_id++;
+	gp_agent_look(fake->agent);
+	assert_int_equal(percentage(fake, rests.id), 100);
+}
+
+static void queues_return_when_the_owner_that_needed_the_place_goes(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	hold(fake, 0, OFF);
+	let_go(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 0);
+	gp_agent_let_go(fake->agent, &fake->agent->owner[0]);
+	assert_int_equal(percentage(fake, rests.id), 100);
+	/* The next one that holds it has not asked for it. */
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +320,10 @@ int main(void)
 		TEST(long_work_is_no_rest),
 		TEST(a_named_queue_is_stopped_whether_it_rests_or_not),
 		TEST(where_doorbells_are_not_seen_nothing_is_parked),
+		TEST(an_owner_that_needs_the_place_stops_queues_that_rest),
+		TEST(a_queue_that_rests_stays_off_until_its_doorbell),
+		TEST(work_of_a_queue_that_is_off_is_found_by_looking),
+		TEST(queues_return_when_the_owner_that_needed_the_place_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
