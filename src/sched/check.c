@@ -72,7 +72,8 @@ static const char *check_place(const struct gp_sched *s, const struct gp_sched_m
 	if (!!m->place[GP_ORDER_LAST] != (run && gp_member_exposed(s, m)))
 		return "the list of preemptible members is wrong";
 	if (gp_member_waits(m) != (m->contends && held && m->waits) ||
-	    (m->place[GP_ORDER_HELD] && m->place[GP_ORDER_TURN]) ||
+	    !!m->place[GP_ORDER_HELD] + !!m->place[GP_ORDER_TURN] + !!m->place[GP_ORDER_QUEUED] >
+		    1 ||
 	    !m->place[GP_ORDER_TURN] != !m->place[GP_ORDER_NEXT])
 		return "the list of suspended members is wrong";
 	if (run && d->order[GP_ORDER_RUN].entry[place - 1].key != d->policy->key(s, m, false))
@@ -117,7 +118,9 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 
 	if (held != (j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_SUSPENDED))
 		return "the suspension flag and the run state of a job disagree";
-	if (held && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
+	if (j->parked && (!held || j->contending))
+		return "a job with work is parked";
+	if (held && !j->parked && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
 		return "a job is suspended longer than max_suspend";
 	if (held && !j->held_by)
 		return "a job is suspended without a recorded reason";
@@ -125,11 +128,11 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 		return "a job that is pinned to run is suspended";
 	if (!held && j->pin == GP_SCHED_PIN_HOLD && !j->absent)
 		return "a job that is pinned to stay suspended runs";
-	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending)
+	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending && !j->parked)
 		return "a job without work is suspended";
-	if (held && j->pin != GP_SCHED_PIN_HOLD && !has_reason(s, j))
+	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->parked && !has_reason(s, j))
 		return "a job is suspended, but no running job needs its place";
-	if (held && !gp_order_has(&s->timers, gp_job_index(s, j)))
+	if (held && !j->parked && !gp_order_has(&s->timers, gp_job_index(s, j)))
 		return "a suspended job has no timer that resumes it";
 	if ((j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_RESUMING) && !j->token &&
 	    j->retry_at == GP_SCHED_NEVER)
@@ -148,7 +151,8 @@ static const char *check_settled(const struct gp_sched *s, const struct gp_sched
 
 	if (best && last && last != best && d->policy->yields(s, best, last))
 		return "an unprotected job runs before one that should preempt it";
-	if (!best && d->order[GP_ORDER_HELD].count + d->order[GP_ORDER_TURN].count)
+	if (!best && d->order[GP_ORDER_HELD].count + d->order[GP_ORDER_TURN].count +
+			     d->order[GP_ORDER_QUEUED].count)
 		return "a device is idle while a job is suspended on it";
 	return NULL;
 }

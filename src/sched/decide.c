@@ -94,14 +94,15 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 }
 
 /* Once for a stretch, not each time that it is extended. */
-static void note_owed(struct gp_sched *s, const struct gp_sched_job *j,
-		      const struct gp_sched_member *m, const struct gp_sched_member *best, u64 owed)
+static void note_owed(struct gp_sched *s, struct gp_sched_job *j, const struct gp_sched_member *m,
+		      const struct gp_sched_member *best, u64 owed)
 {
 	struct gp_sched_action *note;
 
 	if (j->put_off == GP_SCHED_SHIELD_OWED && j->put_off_at == s->now)
 		return;
 	note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_OWED, m->job, best->job, m->device);
+	j->declined++;
 	note->reason.limit_ns = owed;
 	note->reason.ran_ns = j->gained_ns;
 	note->reason.cost_ns = j->lost_ns;
@@ -116,7 +117,11 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 			const struct gp_sched_member *best, u64 cost)
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
-	u64 owed = d->policy->owes ? gp_sched_job_owed(s, j) : 0, soon = gp_later(s->now, cost);
+	/* The turn of one that takes turns was its due. */
+	bool had = gp_sched_narrow_has(s, m) && j->put_off == GP_SCHED_SHIELD_TURN &&
+		   j->put_off_at == s->now;
+	u64 owed = d->policy->owes && !had ? gp_sched_job_owed(s, j) : 0;
+	u64 soon = gp_later(s->now, cost);
 
 	if (d->policy->owes)
 		gp_sched_narrow_begin(s, m, best, 4 * j->lost_ns > j->gained_ns);
@@ -156,6 +161,9 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 	} else {
 		if (!turn)
 			d->preempted_at = s->now;
+		/* Past its usual end nobody knows how long it takes. */
+		if (gp_sched_member_is_late(s, m))
+			saves = GP_SCHED_UNKNOWN;
 		action = gp_sched_job_suspend(s, j,
 					      turn                       ? GP_SCHED_WHY_TURN_OVER
 					      : hint && d->policy->ahead ? GP_SCHED_WHY_HINT
@@ -170,33 +178,60 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 	seen(s, &action->reason, m, best);
 }
 
+/* The first of those that may come back now, one that waits for its turn last; otherwise when the
+ * next one may. */
+static struct gp_sched_member *first_back(struct gp_sched *s, struct gp_sched_device *d,
+					  const struct gp_sched_member *best, u64 *at)
+{
+	static const u8 orders[] = {GP_ORDER_HELD, GP_ORDER_QUEUED, GP_ORDER_TURN};
+	u32 first = GP_ORDERS;
+
+	*at = GP_SCHED_NEVER;
+	for (u32 i = 0; i < GP_ARRAY_SIZE(orders); i++) {
+		u32 order = orders[i];
+		const struct gp_sched_member *held = gp_order_top(s, &d->order[order]);
+		u64 when = held ? returns(s, held) : GP_SCHED_NEVER;
+
+		*at = GP_MIN(*at, when);
+		if (when > s->now)
+			continue;
+		if (first == GP_ORDERS ||
+		    (order != GP_ORDER_TURN &&
+		     d->order[order].entry[0].key < d->order[first].entry[0].key))
+			first = order;
+	}
+	if (first == GP_ORDERS)
+		return NULL;
+	/* One that is let in for its age beside a higher one is the oldest. */
+	if (first == GP_ORDER_TURN &&
+	    !(best && d->policy->yields(s, best, gp_order_top(s, &d->order[first]))))
+		return gp_sched_narrow_next(s, d);
+	return gp_order_top(s, &d->order[first]);
+}
+
 /* One look at the heads. True when something changed. */
 static bool step(struct gp_sched *s, struct gp_sched_device *d)
 {
 	struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
 	struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
 	struct gp_sched_member *last = gp_order_top(s, &d->order[GP_ORDER_LAST]);
-	u64 at = GP_SCHED_NEVER;
+	u64 at;
 
 	if (best && (held || last != best) && d->policy->refresh && d->policy->refresh(s, best))
 		return true;
-	for (u32 order = GP_ORDER_HELD; order <= GP_ORDER_TURN; order++) {
-		held = gp_order_top(s, &d->order[order]);
-		if (!held)
-			continue;
-		at = GP_MIN(at, returns(s, held));
-		if (at <= s->now) {
-			/* One that is let in for its age beside a higher one is the oldest. */
-			if (order == GP_ORDER_TURN && !(best && d->policy->yields(s, best, held)))
-				held = gp_sched_narrow_next(s, d);
-			bring_back(s, d, held, best);
-			return true;
-		}
+	if (gp_sched_park_unqueue(s, d, best))
+		return true;
+	held = first_back(s, d, best, &at);
+	if (held) {
+		bring_back(s, d, held, best);
+		return true;
 	}
 	if (last && last != best && d->policy->yields(s, best, last)) {
 		send_away(s, d, last, best);
 		return true;
 	}
+	if (gp_sched_park_step(s, d))
+		return true;
 	gp_sched_set_timer(s, s->timer_device + d->index, at);
 	return false;
 }

@@ -37,12 +37,14 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 	const struct gp_sched_job *j = gp_member_job(s, m);
-	u32 id = gp_member_index(s, m);
+	u32 id = gp_member_index(s, m), waits = GP_ORDERS;
 	bool held = gp_job_held(j), run = m->contends && !held;
 	bool was = gp_order_has(&d->order[GP_ORDER_RUN], id);
 
 	if (d->policy->clock && run != was)
 		gp_sched_device_clock(s, d);
+	if (run && !was && d->config.places)
+		gp_sched_park_started(s, m);
 	if (run) {
 		u64 key = d->policy->key(s, m, false);
 
@@ -55,18 +57,20 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 		gp_order_remove(&d->order[GP_ORDER_RUN], id);
 		gp_order_remove(&d->order[GP_ORDER_LAST], id);
 	}
-	if (!m->contends || !held || !m->waits) {
-		gp_order_remove(&d->order[GP_ORDER_HELD], id);
-		gp_order_remove(&d->order[GP_ORDER_TURN], id);
-	} else if (gp_sched_narrow_has(s, m)) {
-		gp_order_remove(&d->order[GP_ORDER_HELD], id);
-		gp_order_set(&d->order[GP_ORDER_TURN], id, d->policy->key(s, m, true));
-	} else {
-		gp_order_remove(&d->order[GP_ORDER_TURN], id);
-		gp_order_set(&d->order[GP_ORDER_HELD], id, d->policy->key(s, m, true));
+	if (m->contends && held && m->waits)
+		waits = gp_sched_narrow_has(s, m)    ? GP_ORDER_TURN
+			: gp_sched_park_queues(s, m) ? GP_ORDER_QUEUED
+						     : GP_ORDER_HELD;
+	for (u32 order = GP_ORDER_HELD; order <= GP_ORDER_QUEUED; order++) {
+		if (order == waits)
+			gp_order_set(&d->order[order], id, d->policy->key(s, m, true));
+		else
+			gp_order_remove(&d->order[order], id);
 	}
 	if (d->narrow || m->slot || m->place[GP_ORDER_NEXT])
 		gp_sched_narrow_place(s, m);
+	if (d->config.places || m->processes)
+		gp_sched_park_place(s, m);
 	if (run && !was && d->policy->start)
 		d->policy->start(s, m);
 	s->dirty |= 1ull << m->device;
@@ -107,6 +111,10 @@ static void contend(struct gp_sched *s, struct gp_sched_member *m, bool contends
 	if (m->contends == contends)
 		return;
 	gp_sched_job_tally(s, j);
+	if (contends && j->parked) {
+		gp_sched_unpark(s, j);
+		j->queued = true;
+	}
 	m->contends = contends;
 	m->mark = s->now;
 	m->waits = false;
@@ -143,6 +151,7 @@ static void arrive(struct gp_sched *s, struct gp_sched_member *m)
 	m->ghost = GP_GHOST_NONE;
 	m->arrived = m->mark = s->now;
 	m->ran_ns = 0;
+	m->beside = false;
 	contend(s, m, true);
 	if (ghost && d->policy->arrive)
 		d->policy->arrive(s, m);
@@ -166,6 +175,8 @@ static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usua
 
 	if (!d->policy->ahead || !held || gp_order_top(s, &d->order[GP_ORDER_RUN]) != m)
 		return 0;
+	if (d->order[GP_ORDER_QUEUED].count) /* an equal waits */
+		return 0;
 	cost = gp_sched_job_cost(s, gp_member_job(s, held), m->device);
 	if (m->gap_ns && m->gap_ns < GP_MIN(cost, d->config.linger_ns)) {
 		*why = GP_SCHED_WHY_LINGER;
@@ -184,6 +195,7 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 
 	gp_sched_member_account(s, m);
 	keeps = runs(s, m) ? lingers(s, m, usual, &why) : 0;
+	gp_sched_park_drained(s, m);
 	if (m->ran_ns)
 		m->burst_ns = gp_sched_average(m->burst_ns, m->ran_ns);
 	if (d->policy->drain)
@@ -273,6 +285,8 @@ static void expect(struct gp_sched *s, struct gp_sched_member *m)
 	struct gp_sched_job *j = gp_member_job(s, m);
 	u64 until = gp_later(gp_later(m->hint_at, d->suspend_ns), d->config.hint_ns);
 
+	if (j->parked) /* its work is near: it needs its place */
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_CLEAR, GP_SCHED_SHIELD_NONE, NULL);
 	if (m->contends || gp_job_held(j) || !d->policy->ahead ||
 	    j->hint_misses >= GP_SCHED_HINT_TRUST || until <= s->now) {
 		m->hint_at = GP_SCHED_NEVER;
@@ -316,10 +330,19 @@ void gp_sched_member_timer(struct gp_sched *s, struct gp_sched_member *m)
 	gp_sched_member_arm(s, m);
 }
 
+static u64 ran_so_far(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	return m->ran_ns + (runs(s, m) ? s->now - m->mark : 0);
+}
+
+bool gp_sched_member_is_late(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	return ran_so_far(s, m) >= (m->needs_ns ? m->needs_ns : m->burst_ns);
+}
+
 u64 gp_sched_member_remaining(const struct gp_sched *s, const struct gp_sched_member *m)
 {
-	u64 ran = m->ran_ns + (runs(s, m) ? s->now - m->mark : 0);
-	u64 whole = m->needs_ns ? m->needs_ns : m->burst_ns;
+	u64 ran = ran_so_far(s, m), whole = m->needs_ns ? m->needs_ns : m->burst_ns;
 
 	if (!whole)
 		return GP_SCHED_UNKNOWN;

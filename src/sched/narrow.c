@@ -16,10 +16,12 @@
  * a second.
  *
  * A turn is so long that all of them have one before ageing would bring them back beside a higher
- * job: by the time that the level had in the last second. The next one is the one that got least:
- * gaps between requests differ, and the one that waits longest may get only short ones. No turn is
- * longer than four of those beside a higher job: where little is left these are what each has of
- * it, and a longer one would be the part of many.
+ * job: by how many had one in the last second. With many of them ageing takes longer, up to
+ * max_suspend, so that turns beside higher jobs do not take more than 1 / 16 of the time while that
+ * is possible. The next turn goes to the one that got least, or to one that is about to come for
+ * its age: gaps between requests differ, and one that waits longest may get only short ones. No
+ * turn is longer than four of those beside a higher job: where little is left these are what each
+ * has of it, and a longer one would be the part of many.
  */
 #include "sched/state.h"
 
@@ -28,15 +30,34 @@
 #define WIDE_NS_MAX (64ull << 30)
 #define FORCED      16ull /* turns by ageing take 1 / 16 of the time at most */
 
+/* One turn by ageing, with what it costs. */
+static u64 forced_ns(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	return gp_sched_narrow_shield(s, d->index) + d->suspend_ns + d->resume_ns;
+}
+
+u64 gp_sched_narrow_bound(const struct gp_sched *s, u32 device, u64 ageing)
+{
+	const struct gp_sched_device *d = &s->device[device];
+
+	return GP_MAX(ageing, GP_MIN(FORCED * forced_ns(s, d) * GP_MAX(d->contenders, 1),
+				     s->config.max_suspend_ns / 16 * 15));
+}
+
+/* No job of the level should wait longer for its turn. */
+static u64 bound(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	return gp_sched_narrow_bound(s, d->index, d->narrow_ageing);
+}
+
 u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
-	u64 turn = d->turn_ns ? d->turn_ns : d->narrow_bound / 4 / GP_MAX(d->contenders, 1);
-
+	u64 turn = d->turn_ns ? d->turn_ns : bound(s, d) / 4 / GP_MAX(d->contenders, 1);
 	u64 cost = d->suspend_ns + d->resume_ns;
 	u64 most = GP_MAX(4 * gp_sched_narrow_shield(s, device), 16 * cost);
 
-	return GP_MAX(GP_MIN(turn, most), 4 * cost);
+	return GP_MAX(GP_MIN(turn, most), 2 * cost);
 }
 
 u64 gp_sched_narrow_shield(const struct gp_sched *s, u32 device)
@@ -63,13 +84,12 @@ u64 gp_sched_narrow_makes_up(const struct gp_sched *s, u32 device)
 u64 gp_sched_narrow_forced(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
-	u64 one = gp_sched_narrow_shield(s, device) + d->suspend_ns + d->resume_ns;
 	/* All of them before max_suspend, which nothing puts off. */
 	u64 each = s->config.max_suspend_ns / 8 * 7 / GP_MAX(d->contenders, 1);
 
 	if (d->slots)
 		return GP_SCHED_NEVER;
-	return gp_later(d->forced_at, GP_MIN(FORCED * one, each));
+	return gp_later(d->forced_at, GP_MIN(FORCED * forced_ns(s, d), each));
 }
 
 static u64 slot_time(const struct gp_sched *s, const struct gp_sched_device *d)
@@ -114,7 +134,11 @@ void gp_sched_narrow_place(struct gp_sched *s, struct gp_sched_member *m)
 struct gp_sched_member *gp_sched_narrow_next(struct gp_sched *s, struct gp_sched_device *d)
 {
 	struct gp_sched_member *m = gp_order_top(s, &d->order[GP_ORDER_NEXT]);
+	struct gp_sched_member *old = gp_order_top(s, &d->order[GP_ORDER_TURN]);
 
+	/* Before it comes for its age, beside a higher one. */
+	if (s->now - gp_member_job(s, old)->aged_since > bound(s, d) / 4 * 3)
+		return old;
 	d->served = GP_MAX(d->served, m->served);
 	return m;
 }
@@ -183,17 +207,26 @@ void gp_sched_narrow_begin(struct gp_sched *s, const struct gp_sched_member *m,
 	if (s->now < d->wide_until || (d->order[GP_ORDER_TURN].count && level != d->narrow_level))
 		return;
 	d->narrow_level = level;
-	d->narrow_bound =
+	d->narrow_ageing =
 		GP_MIN(step ? (above - level) * step : GP_SCHED_SPAN_MAX, s->config.max_suspend_ns);
 	set_narrow(s, d, true);
 }
 
-/* So long that all of them have one within three quarters of the bound. */
+/*
+ * So long that all of them have one within seven eighths of the bound. The first time by the time
+ * that the level had, then by how many there were: most end earlier, because a request came.
+ */
 static void set_turn(const struct gp_sched *s, struct gp_sched_device *d)
 {
-	u64 left = gp_scale(d->narrow_bound / 4 * 3, slot_time(s, d), s->now - d->rate_at);
+	u64 round = GP_MAX(bound(s, d) / 8 * 7, 1), passed = s->now - d->rate_at;
+	u64 due = gp_scale(GP_MAX(d->contenders, 1), passed, round);
+	u64 last = d->turn_ns, turn = gp_scale(last, d->slot_count, GP_MAX(due, 1));
 
-	d->turn_ns = GP_MAX(left / GP_MAX(d->contenders, 1), 1);
+	if (last)
+		turn = GP_MIN(GP_MAX(turn, last / 2), 2 * last);
+	else
+		turn = gp_scale(round, slot_time(s, d), passed) / GP_MAX(d->contenders, 1);
+	d->turn_ns = GP_MAX(GP_MIN(turn, round), 1);
 	d->run_ns = slot_time(s, d) / GP_MAX(d->slot_count, 1);
 }
 
@@ -233,7 +266,7 @@ void gp_sched_narrow_drained(struct gp_sched *s, const struct gp_sched_member *m
 
 	/* Of the jobs that are compared, once it is known which. */
 	if (!gp_member_job(s, m)->lost_ns ||
-	    (d->narrow_bound && gp_sched_member_priority(s, m) != d->narrow_level))
+	    (d->narrow_ageing && gp_sched_member_priority(s, m) != d->narrow_level))
 		return;
 	d->rate_drains++;
 	gp_sched_narrow_look(s, d);

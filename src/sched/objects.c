@@ -163,7 +163,10 @@ int gp_sched_job_set(struct gp_sched *s, u64 now, u32 index, const struct gp_sch
 	}
 	gp_sched_job_place(s, j);
 	gp_sched_job_arm(s, j);
-	if (gp_job_held(j) && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
+	if (j->parked && !j->spec.parks)
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_CLEAR, GP_SCHED_SHIELD_NONE, NULL);
+	if (gp_job_held(j) && !j->parked &&
+	    gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now)
 		gp_sched_job_timer(s, j); /* the new bound is over already */
 	gp_sched_settle(s);
 	return error;
@@ -192,6 +195,7 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 	} else if (gp_job_held(j)) {
 		/* Held by the policy: a pin only takes its members out of that, or lets it go. */
 		if (pin == GP_SCHED_PIN_HOLD) {
+			gp_sched_unpark(s, j);
 			gp_list_for_each (link, &j->members)
 				gp_container(link, struct gp_sched_member, job_link)->waits = false;
 			gp_sched_job_place(s, j);
@@ -214,6 +218,19 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 	return 0;
 }
 
+/* After its processes or queues changed: the places that it takes. */
+static void count_places(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &j->members) {
+		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
+
+		if (gp_member_device(s, m)->config.places)
+			gp_sched_member_place(s, m);
+	}
+}
+
 int gp_sched_process_add(struct gp_sched *s, u64 now, u32 index, u32 *out)
 {
 	struct gp_sched_job *j = gp_sched_job(s, index);
@@ -234,6 +251,7 @@ int gp_sched_process_add(struct gp_sched *s, u64 now, u32 index, u32 *out)
 	j->process_count++;
 	s->stats.processes++;
 	*out = gp_pool_index(&s->processes, process);
+	count_places(s, j);
 	gp_sched_settle(s);
 	return 0;
 }
@@ -266,10 +284,14 @@ static void member_remove(struct gp_sched *s, struct gp_sched_member *m)
 
 	GP_ASSERT(!m->queues && !gp_member_work(m));
 	gp_sched_member_unghost(s, m);
+	if (gp_member_job(s, m)->parked)
+		gp_sched_job_resume(s, gp_member_job(s, m), GP_SCHED_WHY_CLEAR,
+				    GP_SCHED_SHIELD_NONE, NULL);
 	if (d->policy->leave)
 		d->policy->leave(s, m);
 	m->hint_at = GP_SCHED_NEVER;
 	gp_sched_member_arm(s, m);
+	gp_sched_park_place(s, m);
 	gp_list_remove(&m->link);
 	gp_list_remove(&m->job_link);
 	d->member_count--;
@@ -310,6 +332,7 @@ int gp_sched_queue_add(struct gp_sched *s, u64 now, u32 index, u32 device,
 	m->queues++;
 	j->queue_count++;
 	s->stats.queues++;
+	count_places(s, j);
 	if (gp_job_held(j))
 		gp_sched_job_suspend_again(s, j);
 	*out = gp_pool_index(&s->queues, q);
@@ -357,6 +380,7 @@ static void process_drop(struct gp_sched *s, struct gp_sched_process *process)
 	while (!gp_list_empty(&process->queues))
 		queue_drop(s, gp_container(process->queues.next, struct gp_sched_queue, link));
 	gp_job_at(s, process->job - 1)->process_count--;
+	count_places(s, gp_job_at(s, process->job - 1));
 	gp_list_remove(&process->link);
 	gp_pool_put(&s->processes, process);
 	s->stats.processes--;

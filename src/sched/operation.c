@@ -17,7 +17,7 @@ void gp_sched_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 {
 	u64 at = GP_SCHED_NEVER;
 
-	if (gp_job_held(j))
+	if (gp_job_held(j) && !j->parked)
 		at = gp_later(j->aged_since, j->spec.max_suspend_ns);
 	if (j->token)
 		at = GP_MIN(at, j->op_until);
@@ -114,7 +114,7 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 	j->held_by = action->reason.id;
 	j->shield = GP_SCHED_SHIELD_NONE;
 	j->outlived = false;
-	j->suspends++;
+	j->suspends += why != GP_SCHED_WHY_PARKED; /* that denies it nothing */
 	if (!s->held++)
 		gp_sched_set_timer(s, s->timer_renew, gp_later(s->now, s->config.lease_ns / 3));
 	gp_list_for_each (link, &j->members) {
@@ -175,8 +175,11 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 	if (shield == GP_SCHED_SHIELD_TURN)
 		s->device[device].forced_at = s->now;
 	s->held--;
-	j->held_ns += s->now - j->held_since;
+	j->held_ns += j->parked ? 0 : s->now - j->held_since;
 	j->held_since = GP_SCHED_NEVER;
+	if (j->queued)
+		s->device[device].let_in_at = s->now;
+	j->parked = j->queued = false;
 	j->held_by = 0;
 	j->shield = shield;
 	j->shield_until = GP_SCHED_NEVER;
@@ -402,7 +405,8 @@ void gp_sched_job_timer(struct gp_sched *s, struct gp_sched_job *j)
 {
 	if (j->token && j->op_until <= s->now) {
 		failed(s, j, GP_SCHED_WHY_TIMEOUT, -ETIME);
-	} else if (gp_job_held(j) && gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
+	} else if (gp_job_held(j) && !j->parked &&
+		   gp_later(j->aged_since, j->spec.max_suspend_ns) <= s->now) {
 		if (j->pin == GP_SCHED_PIN_HOLD)
 			j->pin = GP_SCHED_PIN_NONE;
 		gp_sched_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)

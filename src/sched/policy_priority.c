@@ -53,6 +53,8 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 		return gp_sched_turns_has(s, best) && m->turn < best->turn ? 0 : GP_SCHED_NEVER;
 	if (gp_sched_turns_has(s, best))
 		return 0;
+	if (own == theirs && m->place[GP_ORDER_QUEUED])
+		return gp_sched_park_returns(gp_member_device(s, m));
 	if (own == theirs)
 		return m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow && !best->over
 			       ? GP_SCHED_NEVER
@@ -61,11 +63,11 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 		return 0;
 	if (!step)
 		return GP_SCHED_NEVER;
-	at = gp_member_job(s, m)->aged_since + (theirs - own) * step;
+	if (!m->place[GP_ORDER_TURN] || !gp_member_device(s, m)->narrow)
+		return gp_member_job(s, m)->aged_since + (theirs - own) * step;
 	/* One after the other, not all that have aged at once. */
-	if (m->place[GP_ORDER_TURN] && gp_member_device(s, m)->narrow)
-		at = GP_MAX(at, gp_sched_narrow_forced(s, m->device));
-	return at;
+	at = gp_sched_narrow_bound(s, m->device, (theirs - own) * step);
+	return GP_MAX(gp_member_job(s, m)->aged_since + at, gp_sched_narrow_forced(s, m->device));
 }
 
 static void arrive(struct gp_sched *s, struct gp_sched_member *m)
@@ -111,6 +113,7 @@ const struct gp_sched_policy gp_sched_policy_priority = {
 	.declines = true,
 	.ahead = true,
 	.owes = true,
+	.parks = true,
 	.suspends = GP_SCHED_WHY_INVERSION,
 	.resumes = GP_SCHED_WHY_AGED,
 	.key = key,

@@ -12,7 +12,11 @@
  * Guarantees of every policy, checked by gp_sched_check() (state.h):
  * - No job is held without a live reason: a held job has work, and on some device another job with
  *   work is before it. When the reason ends, the RESUME is among the actions of that same event.
- * - No job is held longer than its max_suspend (default 2 s); after that it runs for at
+ * - A job without work is held only to make room on the hardware (PARKED, park.c), on devices with
+ *   `places` and if it `parks`. Its wait counts from its work on. Its RESUME is among the actions
+ * of the event that brings its work, unless a higher job is before it, or equals run that are known
+ *   to fill the device: then it is when they drain, or turn_ns after the last one that was let in.
+ * - No job with work is held longer than its max_suspend (default 2 s); after that it runs for at
  * least turn_ns before it can be held again. Those two together are the starvation bound. Under the
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
  *   at most (P - p) * age_step_ns. Both count what the job was denied before: only a run of turn_ns
@@ -24,7 +28,8 @@
  *   Where stopping all jobs of a level costs more than a quarter of their time, or they are more
  *   than the device has places, they take turns instead of running side by side, if they complete
  *   as much that way (narrow.c). Then each has its part of that time; a turn beside a higher job
- *   becomes shorter with their number, and those by ageing are spread over max_suspend.
+ *   becomes shorter with their number, and ageing counts as max_suspend: turns by age are spread
+ *   over that.
  * - No inversion (lower work running beside higher) lasts longer than the shield that allowed it:
  *   a resume that is under way (op_timeout_ns), min_run_ns after it, turn_ns after one by ageing or
  *   max_suspend, the cost estimate when a preemption is declined, what it is owed (at most
@@ -112,8 +117,9 @@ struct gp_sched_device_config {
 	u64 age_step_ns;  /* priority: held for this long = one level up; 0: no ageing */
 	u64 slice_ns;     /* fair: how far ahead, at weight 100, one may be; quantum: the period;
 			   * in_turns: a turn */
-	u32 places;       /* processes that it runs at once, by its VMIDs; 0: not known. More jobs
-			   * than that take turns as soon as one is preempted: narrow.c */
+	u32 places;       /* processes that it runs at once, by its VMIDs; 0: not known. With more,
+			   * idle ones are parked (park.c), and those with work take turns as
+			   * soon as one is preempted (narrow.c) */
 	u64 memory_bytes; /* fair: the device's memory; 0 leaves memory out of the account */
 	u32 utilisation_ppm; /* deadline: admitted up to here, in millionths of the device */
 };
@@ -135,6 +141,9 @@ struct gp_sched_job_spec {
 	/* On a device with `slices`, policy `priority`: runs one at a time with the others that say
 	 * so, for turns of about slice_ns. Jobs that do not say so come before it. */
 	bool in_turns;
+	/* Suspended, it is off the hardware with all its queues, and the host still sees its work:
+	 * it can be parked (park.c). */
+	bool parks;
 };
 
 enum gp_sched_pin {
@@ -168,6 +177,7 @@ enum gp_sched_why {
 	GP_SCHED_WHY_TURN_OVER, /* quantum: `other` is next */
 	GP_SCHED_WHY_PINNED,    /* a user asked for it */
 	GP_SCHED_WHY_JOINED,    /* a queue came to a held job: suspend that one too */
+	GP_SCHED_WHY_PARKED,    /* it is idle, and others need its place on the hardware */
 	/* RESUME */
 	GP_SCHED_WHY_CLEAR, /* no job is before it any more */
 	GP_SCHED_WHY_AGED,  /* priority: it waited itself up to `other` in limit_ns, in parts */
@@ -349,7 +359,7 @@ struct gp_sched_job_state {
 	enum gp_sched_class class;
 	enum gp_sched_pin pin;
 	enum gp_sched_run run;
-	bool absent;
+	bool absent, parked;
 	u32 priority, weight;
 	u32 processes, queues, busy_queues, devices;
 	u64 held_since; /* GP_SCHED_NEVER: is not held */
@@ -371,6 +381,7 @@ struct gp_sched_device_state {
 	u32 running, held; /* of these, with work */
 	u32 admitted_ppm;  /* deadline */
 	bool narrow;       /* priority: jobs of one level take turns, because stops cost too much */
+	bool crowded;      /* more processes than places */
 	u64 suspend_ns, resume_ns;
 };
 int gp_sched_device_state(const struct gp_sched *sched, u32 device,

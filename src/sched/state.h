@@ -13,7 +13,9 @@
  *   LAST  worst first   the first is suspended next
  *   HELD  best first    the first is resumed next
  *   TURN  the same, of those that wait for their turn as well (narrow.c), by what they waited
+ *   QUEUED the same, of those that wait for a place on the hardware (park.c)
  *   NEXT  those of TURN, by what they got: the first has the next turn
+ *   IDLE  longest first those without work that may be parked (park.c), PARKED those that are
  *
  * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
  * the dirty devices' orders until they agree. That is all the deciding there is (decide.c).
@@ -37,7 +39,17 @@
 #define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
 #define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
 
-enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDER_TURN, GP_ORDER_NEXT, GP_ORDERS };
+enum {
+	GP_ORDER_RUN,
+	GP_ORDER_LAST,
+	GP_ORDER_HELD,
+	GP_ORDER_TURN,
+	GP_ORDER_QUEUED,
+	GP_ORDER_NEXT,
+	GP_ORDER_IDLE,
+	GP_ORDER_PARKED,
+	GP_ORDERS
+};
 
 enum gp_sched_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
 
@@ -57,11 +69,13 @@ struct gp_sched_process {
 struct gp_sched_member {
 	struct gp_list link; /* in its device */
 	u32 job, queues;
+	u32 processes, resident; /* counted in those of its device */
 	u8 device;
 	bool used, contends, metered;
 	bool waits;  /* its job is held and this device wants it so */
 	bool over;   /* narrow: its turn is */
 	bool slot;   /* narrow: it runs, and counts in the device's `slots` */
+	bool beside; /* park.c: in this burst it started beside an equal or higher one */
 	u8 ghost;    /* enum gp_sched_ghost */
 	u16 epoch;   /* of its MAYBE queues */
 	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
@@ -72,6 +86,7 @@ struct gp_sched_member {
 	/* Estimates: of a burst, of the gap between two; 0 = none yet. And what the host said. */
 	u64 burst_ns, gap_ns, needs_ns;
 	u64 arrived, drained;
+	u64 alone_ns; /* park.c: a burst without an equal or higher one beside it; 0: none yet */
 	u64 maybe_until, ghost_until, hint_at;
 	struct gp_list job_link;
 	/* The policies'. */
@@ -91,6 +106,8 @@ struct gp_sched_job {
 	struct gp_list link; /* the pool's */
 	bool used, outlived; /* outlived: a preemption was declined, and the burst went on */
 	bool absent;         /* the host has stopped it: none of its members contends */
+	bool parked;         /* held without work, for its place: park.c */
+	bool queued;         /* it was, until its work came: it waits for a place */
 	u8 run, shield, pin; /* enums gp_sched_run, gp_sched_shield, gp_sched_pin */
 	u8 put_off;          /* the shield that ended at put_off_at */
 	u32 contending;      /* members */
@@ -133,8 +150,12 @@ struct gp_sched_device {
 	bool changed;              /* by gp_sched_device_set(), not settled yet */
 	u64 weights;               /* of contending members */
 	u32 contenders;
-	u32 switching;                          /* operations under way */
-	u32 storm;                              /* of these, of jobs whose last one did not fail */
+	u32 processes, resident; /* of all members, and of those that are not held: park.c */
+	u32 queue_level;         /* priority of those that wait for a place */
+	u64 let_in_at;           /* the last one of those that waited for a place */
+	u64 stretch;   /* a burst beside others, in sixteenths of one alone; 0: not known */
+	u32 switching; /* operations under way */
+	u32 storm;     /* of these, of jobs whose last one did not fail */
 	u64 storm_ns, storm_weighted, storm_at; /* see tally.c */
 	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
 	u64 vfloor;          /* fair */
@@ -143,10 +164,10 @@ struct gp_sched_device {
 	/* narrow.c */
 	bool narrow, rate_known; /* rate_known: rate_wide is */
 	u32 narrow_level, slots;
-	u32 round;        /* how often it became narrow */
-	u64 served;       /* by the last member that had a turn, until then */
-	u64 forced_at;    /* the last turn beside a higher job */
-	u64 narrow_bound; /* no job of that level should wait longer for its turn */
+	u32 round;         /* how often it became narrow */
+	u64 served;        /* by the last member that had a turn, until then */
+	u64 forced_at;     /* the last turn beside a higher job */
+	u64 narrow_ageing; /* after so long one of that level comes beside a higher one */
 	u64 preempted_at, wide_until, wide_ns;
 	u64 owed_first, owed_last;
 	u64 rate_at, rate_drains, rate_wide;
@@ -165,6 +186,7 @@ struct gp_sched_policy {
 	bool ahead;    /* hints and lingering make sense */
 	bool owes;     /* a job that preemptions cost more than it gets is left alone */
 	bool clock;    /* reckons with device->clock */
+	bool parks;    /* idle jobs make room on the hardware: park.c */
 	enum gp_sched_why suspends, resumes;
 	/* Its place among the running or the held members. Less is first. */
 	u64 (*key)(const struct gp_sched *sched, const struct gp_sched_member *member, bool held);
@@ -309,7 +331,8 @@ static inline u64 gp_later(u64 at, u64 by)
 /* Held, and this device wants it so. */
 static inline bool gp_member_waits(const struct gp_sched_member *member)
 {
-	return member->place[GP_ORDER_HELD] || member->place[GP_ORDER_TURN];
+	return member->place[GP_ORDER_HELD] || member->place[GP_ORDER_TURN] ||
+	       member->place[GP_ORDER_QUEUED];
 }
 
 /* The first member of an order, or NULL. */
@@ -346,6 +369,8 @@ void gp_sched_member_arm(struct gp_sched *sched, struct gp_sched_member *member)
 void gp_sched_member_timer(struct gp_sched *sched, struct gp_sched_member *member);
 /* Time it still needs, as the host said or by experience; or GP_SCHED_UNKNOWN. */
 u64 gp_sched_member_remaining(const struct gp_sched *sched, const struct gp_sched_member *member);
+/* It has run for longer than that said, or nothing is known. */
+bool gp_sched_member_is_late(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* SHARE, when the device's policy works by shares and this member's is not what was last sent. */
 void gp_sched_member_share(struct gp_sched *sched, struct gp_sched_member *member);
 
@@ -378,6 +403,8 @@ void gp_sched_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
 u64 gp_sched_narrow_turn(const struct gp_sched *sched, u32 device);
 /* A run of that length makes up for what a job was denied. */
 u64 gp_sched_narrow_makes_up(const struct gp_sched *sched, u32 device);
+/* How long one of them waits until it has aged, where that takes `ageing` for one alone. */
+u64 gp_sched_narrow_bound(const struct gp_sched *sched, u32 device, u64 ageing);
 /* From when on the next of them may have a turn beside a higher job, by ageing. */
 u64 gp_sched_narrow_forced(const struct gp_sched *sched, u32 device);
 /* A turn that it has beside a higher job: turn_ns, or less so that all of them fit. */
@@ -393,6 +420,24 @@ struct gp_sched_member *gp_sched_narrow_next(struct gp_sched *sched,
 /* Has it paid? */
 void gp_sched_narrow_look(struct gp_sched *sched, struct gp_sched_device *device);
 void gp_sched_narrow_drained(struct gp_sched *sched, const struct gp_sched_member *member);
+
+/* park.c */
+/* Counts its processes, and whether it may be or is parked; again when its state changes. */
+void gp_sched_park_place(struct gp_sched *sched, struct gp_sched_member *member);
+/* One job parked or let go, if that is to be done. True when something changed. */
+bool gp_sched_park_step(struct gp_sched *sched, struct gp_sched_device *device);
+/* It has work, or is held for another reason from now on: its wait begins. */
+void gp_sched_unpark(struct gp_sched *sched, struct gp_sched_job *job);
+/* It starts to run, and is not in RUN yet; a burst is over, and it still is. */
+void gp_sched_park_started(const struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_park_drained(struct gp_sched *sched, struct gp_sched_member *member);
+/* Does it wait for a place? Those that do are of one priority, that of their equals that run: .. */
+bool gp_sched_park_queues(const struct gp_sched *sched, const struct gp_sched_member *member);
+/* .. when a higher one runs, the first of them is held like others. False: there is none. */
+bool gp_sched_park_unqueue(struct gp_sched *sched, const struct gp_sched_device *device,
+			   const struct gp_sched_member *best);
+/* When one that waits for a place is let in beside a running equal; 0: at once. */
+u64 gp_sched_park_returns(const struct gp_sched_device *device);
 
 /* tally.c */
 /* Brings what it gained and lost up to now: before its state or its work changes. */

@@ -45,6 +45,11 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 		return snprintf(out, size,
 				_("%s is already suspended, so its new queue is suspended as well"),
 				w->job);
+	case GP_SCHED_WHY_PARKED:
+		return snprintf(out, size,
+				_("%s is suspended while it has no work: the GPU runs fewer "
+				  "processes at once than there are"),
+				w->job);
 	default:
 		if (w->r->saves_ns == GP_SCHED_UNKNOWN)
 			return snprintf(out, size,
@@ -204,7 +209,7 @@ int gp_show_reason(const struct gp_sched_reason *reason, const char *job, const 
 		w.job = own;
 	if (!other)
 		w.other = others;
-	if (reason->why <= GP_SCHED_WHY_JOINED)
+	if (reason->why <= GP_SCHED_WHY_PARKED)
 		return say_suspend(&w, out, size);
 	if (reason->why <= GP_SCHED_WHY_RECOVER)
 		return say_resume(&w, out, size);

@@ -140,6 +140,9 @@ static void check_hold(struct gp_sim *sim, u32 index)
 
 	if (!job->held)
 		return;
+	if (job->sched != GP_SCHED_NONE && gp_sched_job(sim->sched, job->sched) &&
+	    gp_sched_job(sim->sched, job->sched)->parked)
+		job->held_since = sim->now; /* it has no work, and is held for as long */
 	/* A hold has a lease, and leases end: held is never later than lease and the longest call.
 	 */
 	if (sim->now > job->held_until + s->sched.op_timeout_ns + LATE_NS_MAX)

@@ -95,7 +95,7 @@ struct gp_sim_job *gp_sim_scenario_add_job(struct gp_sim_scenario *s)
 	job = &s->jobs[s->job_count++];
 	memset(job, 0, sizeof(*job));
 	*job = (struct gp_sim_job){
-		.spec = {.priority = GP_SCHED_NONE},
+		.spec = {.priority = GP_SCHED_NONE, .parks = true},
 		.stream = GP_SCHED_STREAM_NORMAL,
 		.processes = 1,
 		.queues = 1,

@@ -26,6 +26,24 @@ static void a_preemption_that_costs_more_than_it_saves_is_declined(void **state)
 	end(w);
 }
 
+/* Work that lasts longer than ever: how long it would take is not known, however long it has run.
+ */
+static void past_its_usual_end_no_wait_is_estimated(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *action;
+
+	(void)state;
+	gets_work_of(w, low, 100 * US);
+	pass(w, S);
+	gets_work(w, high);
+	action = look(w, GP_SCHED_SUSPEND, low, GP_SCHED_WHY_INVERSION);
+	assert_non_null(action);
+	assert_true(action->reason.saves_ns == GP_SCHED_UNKNOWN);
+	end(w);
+}
+
 static void a_preemption_that_saves_more_than_it_costs_is_done(void **state)
 {
 	struct world *w = world(GP_SCHED_PRIORITY);
@@ -428,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_preemption_that_costs_more_than_it_saves_is_declined),
+		cmocka_unit_test(past_its_usual_end_no_wait_is_estimated),
 		cmocka_unit_test(a_preemption_that_saves_more_than_it_costs_is_done),
 		cmocka_unit_test(who_outlives_the_estimate_that_spared_it_is_suspended),
 		cmocka_unit_test(nobody_is_spared_twice_in_a_burst),

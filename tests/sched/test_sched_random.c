@@ -23,7 +23,7 @@ struct pending {
 };
 
 struct host_job {
-	bool used, absent;
+	bool used, absent, parked;
 	u64 suspended_at; /* by the last action; GP_SCHED_NEVER: RESUME was the last */
 	u64 lease;        /* until */
 	u64 cause;        /* reason of the SUSPEND */
@@ -130,7 +130,7 @@ static void check_reason(struct run *run, const struct gp_sched_action *action)
 		NEED(run, r->policy == GP_SCHED_PRIORITY && r->other_priority > r->job_priority);
 		NEED(run, r->limit_ns >= (r->other_priority - r->job_priority) *
 						 run->device[r->device].age_step_ns);
-		NEED(run, r->limit_ns >= r->waited_ns);
+		NEED(run, r->limit_ns >= r->waited_ns || run->job[r->job].parked);
 		break;
 	case GP_SCHED_WHY_OWED:
 		NEED(run, r->limit_ns <= 2 * r->cost_ns - r->ran_ns && r->limit_ns);
@@ -198,13 +198,14 @@ static void act(struct run *run, const struct gp_sched_action *action)
 	mix(run, action->token ^ action->until_ns);
 	switch (action->kind) {
 	case GP_SCHED_SUSPEND:
-		NEED(run, why <= GP_SCHED_WHY_JOINED);
+		NEED(run, why <= GP_SCHED_WHY_PARKED);
 		NEED(run, (job->suspended_at == GP_SCHED_NEVER) == (why != GP_SCHED_WHY_JOINED));
 		NEED(run, action->until_ns == run->now + run->config.lease_ns);
 		if (why != GP_SCHED_WHY_JOINED && why != GP_SCHED_WHY_PINNED)
 			NEED(run, run->now >= job->free_until);
 		if (why != GP_SCHED_WHY_JOINED) {
 			job->suspended_at = run->now;
+			job->parked = why == GP_SCHED_WHY_PARKED;
 			job->cause = action->reason.id;
 		}
 		job->lease = action->until_ns;
@@ -326,13 +327,16 @@ static void check_all(struct run *run)
 	for (u32 i = 0; i < JOBS; i++) {
 		const struct gp_sched_job *j = gp_sched_job(run->sched, i);
 		struct host_job *job = &run->job[i];
+		u64 since;
 
 		NEED(run, !!j == job->used);
 		if (!j)
 			continue;
 		NEED(run, gp_job_held(j) == (job->suspended_at != GP_SCHED_NEVER));
 		if (gp_job_held(j)) {
-			NEED(run, run->now < job->suspended_at + j->spec.max_suspend_ns);
+			/* The wait of a parked job begins with its work. */
+			since = job->parked ? j->aged_since : job->suspended_at;
+			NEED(run, j->parked || run->now < since + j->spec.max_suspend_ns);
 			NEED(run, run->late || job->lease > run->now);
 		}
 		check_shield(run, i);

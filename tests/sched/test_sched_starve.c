@@ -56,6 +56,7 @@ static void stopping_many_costs_more_than_stopping_one(void **state)
 {
 	struct world *w = world(GP_SCHED_PRIORITY);
 	u32 low = job(w, 500), other = job(w, 500), high = job(w, 2000);
+	struct gp_sched_job_state got;
 	struct gp_sched_action *note;
 
 	(void)state;
@@ -72,6 +73,10 @@ static void stopping_many_costs_more_than_stopping_one(void **state)
 	note = look(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_OWED);
 	assert_non_null(note);
 	assert_int_equal(note->reason.cost_ns, 2 * (2 * 10 * MS + 10 * MS));
+	/* What the log says once is counted once. */
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.declined, count(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_OWED) +
+					       count(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_DECLINED));
 	assert_int_equal(note->reason.ran_ns, MS);
 	end(w);
 }
