@@ -218,6 +218,14 @@ void gp_daemon_act_close(struct gp_daemon_client *client)
 
 /* ---- operations ---- */
 
+/* More processes than the GPU runs at once: then a queue without work is in the way. */
+static bool is_crowded(const struct gp_daemon *daemon, u32 device)
+{
+	struct gp_sched_device_state state;
+
+	return gp_sched_device_state(daemon->sched, device, &state) == 0 && state.crowded;
+}
+
 static struct gp_daemon_operation *begin(struct gp_daemon *daemon, struct gp_daemon_job *job,
 					 const struct gp_sched_action *action)
 {
@@ -231,6 +239,9 @@ static struct gp_daemon_operation *begin(struct gp_daemon *daemon, struct gp_dae
 		.job_id = job->id,
 		.job = job->handle,
 		.suspend = action->kind == GP_SCHED_SUSPEND,
+		.parks = action->kind == GP_SCHED_SUSPEND &&
+			 action->reason.why == GP_SCHED_WHY_PARKED,
+		.off = is_crowded(daemon, action->reason.device),
 		.pending = 1, /* this function's own, until all calls are sent */
 		.cost_ns = GP_SCHED_UNKNOWN,
 		.started_ns = gp_monotonic_ns(),
@@ -261,14 +272,15 @@ static int send_part(struct gp_daemon *daemon, struct gp_daemon_operation *opera
 	struct gpreempt_suspend_options options = {
 		.size = sizeof(options),
 		.lease_ms = (uint32_t)(daemon->config.lease_ns / GP_NS_PER_MS),
-		.flags = with_copies(daemon, client) ? GPREEMPT_SUSPEND_COPIES : 0,
+		.flags = (with_copies(daemon, client) ? GPREEMPT_SUSPEND_COPIES : 0) |
+			 (operation->off ? GPREEMPT_SUSPEND_OFF : 0),
 	};
 
 	if (client->job->spec.max_suspend_ns)
 		limit_ms = client->job->spec.max_suspend_ns / GP_NS_PER_MS;
 	/* The core resumes at the limit; the library's own is for when it does not. */
 	limit_ms = GP_MIN(limit_ms + limit_ms / 4 + 100, GPREEMPT_LIMIT_MAX_MS);
-	options.limit_ms = (uint32_t)limit_ms;
+	options.limit_ms = operation->parks ? GPREEMPT_LIMIT_MAX_MS : (uint32_t)limit_ms;
 	if (!client->target)
 		return operation->suspend ? -EOPNOTSUPP : 0;
 	if (gp_array_grow((void **)&daemon->tickets, daemon->ticket_count, &daemon->ticket_capacity,

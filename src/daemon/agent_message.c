@@ -86,6 +86,7 @@ static int watching(struct gp_daemon_client *client, const struct gp_wire_messag
 		(void)gp_proto_activity_map(message->fd, &client->activity);
 	if (client->state == GP_CLIENT_READY) {
 		gp_daemon_agent_look(client, gp_monotonic_ns());
+		gp_daemon_host_respec(client->daemon, client->job); /* it may be parked now */
 		return 0;
 	}
 	int error = gp_daemon_host_join(client->daemon, client);

@@ -234,6 +234,8 @@ struct gp_daemon_operation {
 	u64 token, reason, job_id;
 	u32 job; /* the core's handle */
 	bool suspend;
+	bool parks;        /* without work, for its place: no limit but the lease */
+	bool off;          /* also queues without work leave the GPU */
 	u32 pending, sent; /* calls under way; sent to processes that are not away */
 	bool withdrawn;    /* not waited for: a process is away */
 	int result;

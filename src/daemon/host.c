@@ -66,7 +66,8 @@ void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index)
 
 	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
 				gp_gpu_has(device->gpu_id, GP_GPU_SLICES), &config);
-	config.places = device->places;
+	if (gp_daemon_config_parks(&daemon->config, device->gpu_id, device->node))
+		config.places = device->places;
 	if (device->broken || device->worth.why)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_monotonic_ns(), index, &config);

@@ -49,6 +49,20 @@ static void set_follow(struct gp_daemon *daemon, struct gp_daemon_job *job,
 	job->follow = follow;
 }
 
+/* Its agents take all its queues off the GPU on request, and still report work. */
+static bool can_park(const struct gp_daemon *daemon, const struct gp_daemon_job *job)
+{
+	if (daemon->config.mode != GP_MODE_ACT || job->strict != GP_STRICT_NO ||
+	    job->swap.when != GP_SWAP_NEVER)
+		return false;
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		if (client->attached || !client->activity ||
+		    !(client->activity->features & GP_ACTIVITY_PARKS))
+			return false;
+	}
+	return true;
+}
+
 int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	const struct gp_daemon_client *client = first_client(job);
@@ -75,6 +89,7 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	job->swap = rule ? rule->swap : (struct gp_daemon_config_swap){0};
 	daemon->swaps |= job->swap.when != GP_SWAP_NEVER;
 	spec.in_turns = gp_daemon_turns_may(&spec) && job->strict == GP_STRICT_NO;
+	spec.parks = can_park(daemon, job);
 	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
 	if (!error)
 		job->spec = spec;

@@ -207,6 +207,7 @@ int gpreempt_target_suspend_async(struct gpreempt_target *target,
 				  const struct gpreempt_suspend_options *options)
 {
 	target->flags = options ? options->flags : 0;
+	target->limit_ms = options ? options->limit_ms : 0;
 	fake.suspends++;
 	return start(target, true, 0);
 }

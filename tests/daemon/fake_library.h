@@ -22,8 +22,8 @@ struct gpreempt_target {
 	int pending; /* calls under way */
 	int sharing; /* of them, shares */
 	uint32_t share;
-	int refuses;    /* shares and suspends that wait end with this error */
-	uint32_t flags; /* of the last suspend */
+	int refuses;              /* shares and suspends that wait end with this error */
+	uint32_t flags, limit_ms; /* of the last suspend */
 };
 
 struct fake_library {

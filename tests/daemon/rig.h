@@ -331,6 +331,16 @@ static inline struct agent *agent_known(struct rig *rig, u32 job_class, u32 prio
 	return agent;
 }
 
+/* One that can leave the GPU with all its queues. */
+static inline struct agent *agent_can_park(struct rig *rig, u32 job_class, u32 priority)
+{
+	struct agent *agent = agent_new(rig, job_class, priority);
+
+	agent->memory->features = GP_ACTIVITY_PARKS;
+	agent_await(rig, agent);
+	return agent;
+}
+
 static inline struct gp_daemon_job *job_of(struct rig *rig, const struct agent *agent)
 {
 	return gp_daemon_host_client(rig->daemon, (u32)agent->pid)->job;

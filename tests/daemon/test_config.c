@@ -157,6 +157,10 @@ static void copies_are_of_a_device_and_strict_of_a_rule(void **state)
 	assert_int_equal(config.rules[0].strict, GP_STRICT_NO);
 	assert_int_equal(config.rules[1].strict, GP_STRICT_ALWAYS);
 	gp_daemon_config_free(&config);
+	accepted("[device 9]\npark = no\n", &config);
+	assert_false(gp_daemon_config_parks(&config, 9, 2));
+	assert_true(gp_daemon_config_parks(&config, 4711, 1));
+	gp_daemon_config_free(&config);
 }
 
 static void a_users_section_is_found_by_name_and_number(void **state)

@@ -80,6 +80,39 @@ static void jobs_beyond_the_places_of_a_gpu_take_turns(void **state)
 	rig_free(rig);
 }
 
+/* Idle programs leave a GPU that has fewer VMIDs than there are programs, and come back with their
+ * work. Only those whose agent can do it. */
+static void idle_programs_beyond_the_places_of_a_gpu_are_parked(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	u32 device = gp_daemon_host_device(rig->daemon, GPU);
+	struct agent *old = agent_known(rig, 1, 2000), *idle = agent_can_park(rig, 1, 2000);
+	struct agent *batch = agent_can_park(rig, 2, 500);
+	struct gp_proto_msg_job view;
+
+	(void)state;
+	rig->daemon->devices[device].places = 2;
+	gp_daemon_host_configure(rig->daemon);
+	for (int i = 0; i < 2; i++) {
+		work(rig, i ? idle : old, true);
+		work(rig, i ? idle : old, false);
+	}
+	work(rig, batch, true);
+	rig_until(rig, fake_held(idle->pid));
+	assert_int_equal(fake_target(idle->pid)->flags, GPREEMPT_SUSPEND_OFF);
+	assert_int_equal(fake_target(idle->pid)->limit_ms, GPREEMPT_LIMIT_MAX_MS);
+	assert_false(fake_held(old->pid));
+	/* It waits for nothing. */
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, idle), &view);
+	assert_true(view.held_since == GP_DAEMON_NEVER && !view.suspends && !view.held_ns);
+	work(rig, idle, true);
+	assert_false(fake_held(idle->pid));
+	/* Nor may the batch job keep a VMID. */
+	rig_until(rig, fake_held(batch->pid));
+	assert_int_equal(fake_target(batch->pid)->flags, GPREEMPT_SUSPEND_OFF);
+	rig_free(rig);
+}
+
 /* Ranks on two GPUs, of which one does not stop. */
 static void a_job_on_two_gpus_of_which_one_does_not_stop_runs(void **state)
 {
@@ -125,6 +158,7 @@ int main(void)
 		cmocka_unit_test(a_gpu_that_disappears_while_a_job_is_held_on_it),
 		cmocka_unit_test(a_job_does_not_wait_for_one_whose_gpu_disappeared),
 		cmocka_unit_test(jobs_beyond_the_places_of_a_gpu_take_turns),
+		cmocka_unit_test(idle_programs_beyond_the_places_of_a_gpu_are_parked),
 		cmocka_unit_test(a_job_on_two_gpus_of_which_one_does_not_stop_runs),
 	};
 

@@ -42,6 +42,7 @@ struct gp_daemon_config_device {
 	u64 given; /* bits of the keys that were given; the others are those of [device *] */
 	bool suspend, share;
 	bool copies; /* suspending also stops copy engines, where they are separate */
+	bool park;   /* idle jobs leave it where it has fewer VMIDs than there are programs */
 	u32 policy;  /* enum gp_sched_policy_id */
 	u64 suspend_cost_ns, resume_cost_ns;
 	u64 min_run_ns, turn_ns, linger_ns, hint_ns, unknown_ns, age_step_ns, slice_ns;
@@ -146,6 +147,7 @@ void gp_daemon_config_device(const struct gp_daemon_config *config, u32 gpu_id, 
 			     bool slices, struct gp_sched_device_config *out);
 /* Whether suspending for this device also stops copy engines. */
 bool gp_daemon_config_copies(const struct gp_daemon_config *config, u32 gpu_id, u32 node);
+bool gp_daemon_config_parks(const struct gp_daemon_config *config, u32 gpu_id, u32 node);
 void gp_daemon_config_user(const struct gp_daemon_config *config, u32 uid, const char *user,
 			   struct gp_daemon_config_user *out);
 

@@ -66,6 +66,7 @@ const struct gp_daemon_key gp_daemon_device_keys[] = {
 	DEVICE("suspend", YES_NO, suspend, 0, 0, NULL),
 	DEVICE("share", YES_NO, share, 0, 0, NULL),
 	DEVICE("copies", YES_NO, copies, 0, 0, NULL),
+	DEVICE("park", YES_NO, park, 0, 0, NULL),
 	DEVICE("suspend_cost", TIME, suspend_cost_ns, 0, SPAN, NULL),
 	DEVICE("resume_cost", TIME, resume_cost_ns, 0, SPAN, NULL),
 	DEVICE("min_run", TIME, min_run_ns, 0, SPAN, NULL),

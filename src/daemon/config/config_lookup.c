@@ -24,6 +24,7 @@ static void device_from_sched(struct gp_daemon_config_device *out)
 	*out = (struct gp_daemon_config_device){
 		.name = "*",
 		.suspend = true,
+		.park = true,
 		.policy = usual.policy,
 		.suspend_cost_ns = usual.suspend_ns,
 		.resume_cost_ns = usual.resume_ns,
@@ -163,6 +164,11 @@ static struct gp_daemon_config_device device_of(const struct gp_daemon_config *c
 bool gp_daemon_config_copies(const struct gp_daemon_config *config, u32 gpu_id, u32 node)
 {
 	return device_of(config, gpu_id, node, false).copies;
+}
+
+bool gp_daemon_config_parks(const struct gp_daemon_config *config, u32 gpu_id, u32 node)
+{
+	return device_of(config, gpu_id, node, false).park;
 }
 
 void gp_daemon_config_device(const struct gp_daemon_config *config, u32 gpu_id, u32 node,

@@ -89,9 +89,12 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 	gp_daemon_metrics_describe(
 		out, "declined_total", "counter",
 		"Declined requests, by reason: cost (a preemption would cost more than it saves), "
-		"admission (the deadline cannot be met).");
+		"owed (earlier preemptions cost the job more than it got), admission (the "
+		"deadline cannot be met).");
 	gp_daemon_metrics_labelled(out, "declined_total", "reason", "cost",
 				   stats->why[GP_SCHED_WHY_DECLINED]);
+	gp_daemon_metrics_labelled(out, "declined_total", "reason", "owed",
+				   stats->why[GP_SCHED_WHY_OWED]);
 	gp_daemon_metrics_labelled(out, "declined_total", "reason", "admission",
 				   stats->why[GP_SCHED_WHY_REFUSED]);
 	gp_daemon_metrics_describe(out, "put_off_total", "counter",
