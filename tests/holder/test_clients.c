@@ -166,7 +166,7 @@ static void copies_are_of_the_whole_process(void **state)
 					      .count = 1};
 	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body) + sizeof(u32), -1),
 			 -EINVAL);
-	*body = (struct gp_proto_msg_suspend){.target = (u32)target, .flags = 2};
+	*body = (struct gp_proto_msg_suspend){.target = (u32)target, .flags = 4};
 	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body), -1), -EINVAL);
 	assert_int_equal(fake.suspends, 0);
 	client_close(client);
