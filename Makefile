@@ -12,7 +12,7 @@ SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 LIBDIR ?= $(if $(filter /usr,$(PREFIX)),$(shell scripts/libdir),lib)
 export DESTDIR
 
-.PHONY: all examples demo tour roadmap test portable bench soak kernel-test service-test slurm-test rocm-test deb rpm package-test install uninstall coverage format clean
+.PHONY: all examples pictures demo tour roadmap test portable bench soak kernel-test service-test slurm-test rocm-test deb rpm package-test install uninstall coverage format clean
 
 all: build/build.ninja build/kernels-tried
 	@scripts/build build
@@ -105,6 +105,14 @@ package-test:
 
 roadmap: examples
 	@scripts/roadmap
+
+# The pictures and captures in the documentation. Needs tmux and chromium.
+pictures:
+	@CC=gcc scripts/configure build -Dtests=true
+	@scripts/build build
+	@scripts/pictures
+	@scripts/screens top
+	@scripts/screens pictures
 
 coverage:
 	@scripts/deps build test

@@ -27,6 +27,25 @@ static bool read_hwmon(const struct gp_root *root, const char *device, const cha
 	return found;
 }
 
+/* pp_dpm_sclk: "1: 1420Mhz *", where the star marks the current level. */
+static bool read_level(const struct gp_root *root, const char *device, u64 *hz)
+{
+	struct gp_buf text = {0};
+	char *line, *rest = NULL;
+	bool found = false;
+	unsigned int mhz;
+
+	if (gp_root_read(root, 4096, &text, "/sys/bus/pci/devices/%s/pp_dpm_sclk", device))
+		return false;
+	for (line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line && !found;
+	     line = strtok_r(NULL, "\n", &rest))
+		found = strchr(line, '*') && sscanf(line, "%*u: %9uMhz", &mhz) == 1;
+	if (found)
+		*hz = mhz * 1000000ull;
+	gp_buf_free(&text);
+	return found;
+}
+
 static void note(struct gp_inspect_sensors *out, enum gp_inspect_sensor sensor, bool known)
 {
 	if (known)
@@ -53,5 +72,7 @@ void gp_inspect_sensors_read(const struct gp_root *root, const struct gp_gpu *gp
 		     read_hwmon(root, device, "power1_input", &out->power_uw));
 	note(out, GP_SENSOR_TEMPERATURE,
 	     read_hwmon(root, device, "temp1_input", &out->temperature_mc));
-	note(out, GP_SENSOR_CLOCK, read_hwmon(root, device, "freq1_input", &out->clock_hz));
+	note(out, GP_SENSOR_CLOCK,
+	     read_hwmon(root, device, "freq1_input", &out->clock_hz) ||
+		     read_level(root, device, &out->clock_hz));
 }

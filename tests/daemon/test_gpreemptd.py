@@ -149,6 +149,27 @@ class Claims(Daemon):
         self.assertIn(program.stdout.readline(), ("ok\n", "queue 0\n"))
 
 
+class Sensors(Daemon):
+    def test_top_shows_what_the_driver_measures(self):
+        self.daemon(ACT)
+        self.program("offline", "offline_trainer", 600)
+        self.job("offline_trainer")
+        files = self.begin("sh", "-c", "while sleep 0.1; do "
+                           "cat /sys/bus/pci/devices/*/mem_info_vram_used /sys/bus/pci/devices/*/pp_dpm_sclk; done")
+
+        def measured():
+            used, clock = int(files.stdout.readline()), files.stdout.readline().split()
+            shown = self.begin(GPREEMPT, "top", "--json").communicate(timeout=LIMIT)[0]
+            top = json.loads(shown[shown.index("{"):])
+            gpu, job = top["devices"][0], top["jobs"][0]
+            return (used > 0 and gpu["vram_used_bytes"] == used and clock[2] == "*" and
+                    f"{gpu['clock_hz'] // 1000000}Mhz" == clock[1] and job["vram_bytes"] and
+                    job["cu_occupancy"] and gpu["power_uw"] is None)
+        while not files.stdout.readline().startswith("0: "):
+            pass
+        self.until(measured, "the figures are others than those of the driver")
+
+
 class Stopped(Daemon):
     def stop_with_work(self, pid, name):
         """A process that is stopped without work has no claim, and the daemon does not look at it."""

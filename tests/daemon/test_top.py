@@ -223,11 +223,11 @@ class Top(Daemon, Terminal):
         # The last line is drawn last.
         shown = self.until(lambda s: self.listed(s) and "q quit" in s)
         self.assertIn("mode act: 2 jobs, 0 held", shown)
-        self.assertRegex(shown, r"GPU 0 +\[[| ]{12}\].*1267")
+        self.assertRegex(shown, r"(?s)GPU 0 +\[[| ]{12}\].*1267")
         self.assertEqual(self.row(shown, self.low)[1:6], ["0", "offline", "500", "running", "1/1"])
         self.assertEqual(self.row(shown, self.high)[1:6], ["0", "online", "2000", "idle", "0/1"])
         self.assertEqual(self.row(shown, self.low)[-1], "program")
-        self.assertRegex(shown, r" P99 +GPU% HELD% NAME\b")
+        self.assertRegex(shown, r" P99 +BUSY% HELD% NAME\b")
         # A reading later the GPU's part of the time is known: somebody always has work.
         self.until(lambda s: re.search(r"\|\] +\d+%", s))
 
@@ -274,7 +274,7 @@ class Top(Daemon, Terminal):
         self.type(" ")
         self.until(self.listed)
         self.type("\n")
-        self.until(lambda s: "Last decisions about process" in s and "new job: " in s)
+        self.until(lambda s: "Last decisions about it" in s and "new job: " in s and "is a job of class online" in s)
         self.tmux("send-keys", "Escape")
         self.until(self.listed)
         self.type("d2s\n")
@@ -322,6 +322,26 @@ class Top(Daemon, Terminal):
         self.tmux("send-keys", "C-c")
         shown = self.until(lambda s: "ended=0" in s)
         self.assertIn("before", shown)
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class NoDaemon(Terminal):
+    def test_what_is_missing_is_said_until_the_daemon_comes(self):
+        directory = tempfile.mkdtemp(prefix="gpt")
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        self.env = environment(GPREEMPT_DIR=directory)
+        self.open()
+        self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
+        shown = self.until(lambda s: "q quit" in s)
+        self.assertIn("gpreemptd is not running; start it with", shown)
+        self.assertIn("Processes that use a GPU now", shown)
+        daemon = subprocess.Popen([os.path.join(BIN, "gpreemptd"), "--config", "/dev/null"], env=self.env,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(daemon.wait, LIMIT)
+        self.addCleanup(daemon.terminate)
+        self.until(lambda s: "0 jobs" in s and "No jobs. A program becomes one" in s)
+        self.type("q")
+        self.until(lambda s: "ended=0" in s)
 
 
 SCHED = "policy=priority poll_us=1000 polls=121\njobs={0} queues=3 held={0} events=137 suspends=1 resumes=0 errors=0\n"

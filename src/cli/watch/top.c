@@ -100,9 +100,14 @@ static int make(void *ctx, struct gp_doc **doc)
 	const struct settings *settings = source->settings;
 	struct gp_cli_top_data top = {0};
 	char policy[16] = "";
-	int error = source->client ? gp_cli_top_read(&top, source->client, source->diag)
-				   : gp_cli_top_read_driver(&top, &settings->root, source->diag);
+	int error = source->client && source->client->socket < 0
+			    ? gp_cli_daemon_open(source->client, source->diag)
+			    : 0;
 
+	if (!error)
+		error = source->client
+				? gp_cli_top_read(&top, source->client, source->diag)
+				: gp_cli_top_read_driver(&top, &settings->root, source->diag);
 	if (!error) {
 		gp_cli_top_arrange(&top, settings->sort, settings->filter);
 		if (source->client)
@@ -132,8 +137,15 @@ static int choose(struct settings *settings, struct gp_cli_daemon_client *client
 	}
 	error = gp_cli_daemon_open(client, diag);
 	if (error)
-		gp_diag(diag, GP_NOTE, "the driver has no built-in scheduler to show instead");
+		gp_diag(diag, GP_NOTE,
+			"'gpreempt ps' lists the processes that use a GPU; it needs no daemon");
 	return error;
+}
+
+static bool wants_screen(const struct settings *settings)
+{
+	return !settings->once && !settings->view.watch && isatty(STDIN_FILENO) &&
+	       isatty(STDOUT_FILENO);
 }
 
 static int show(struct settings *settings, struct gp_command_diag *sink)
@@ -141,15 +153,15 @@ static int show(struct settings *settings, struct gp_command_diag *sink)
 	struct gp_diag *diag = &sink->diag;
 	struct gp_cli_daemon_client client = {.socket = -1};
 	struct gp_cli_daemon_client *from;
-	bool asked = settings->driver;
-	int error = asked ? 0 : choose(settings, &client, diag);
+	bool asked = settings->driver, screen = wants_screen(settings);
+	int error = asked ? 0 : choose(settings, &client, screen ? NULL : diag);
 
-	if (error)
-		return error;
+	/* The screen says what is missing, and waits for it. */
+	if (error && !(screen && (error == -ENOENT || error == -ECONNREFUSED)))
+		return screen ? choose(settings, &client, diag) : error;
 	from = settings->driver ? NULL : &client;
 	error = -ENOTTY;
-	if (!settings->once && !settings->view.watch && isatty(STDIN_FILENO) &&
-	    isatty(STDOUT_FILENO))
+	if (screen)
 #ifdef GP_HAVE_NCURSES
 		error = gp_cli_top_screen(
 			from, &settings->root,
@@ -248,9 +260,13 @@ const struct gp_command gp_cli_top = {
 		"GPU,\n"
 		"class, priority, state, latency (p50 and p99 of requests where the program\n"
 		"announces them, otherwise of bursts of work), and the time its work waited, ran\n"
-		"and was held. On a terminal it runs full-screen and shows the share of the GPU\n"
-		"and of the time held in the last interval, and the recent past as charts; '?'\n"
-		"lists the keys. --once prints the tables and exits, as does a pipe or TERM=dumb.\n"
+		"and was held. On a terminal it runs full-screen and shows, for the last "
+		"interval,\n"
+		"the share of time in which a job had work on the GPU (BUSY%; jobs that run at "
+		"the\n"
+		"same time can add up to more than 100 %) or the share of the GPU that its driver\n"
+		"reports (GPU%), the share of time held, and the recent past as charts; '?' lists\n"
+		"the keys. --once prints the tables and exits, as does a pipe or TERM=dumb.\n"
 		"\n"
 		"If gpreemptd is not running and the driver has a built-in scheduler ('gpreempt\n"
 		"doctor' lists it as kfd-patched), top shows that scheduler, with the logical\n"

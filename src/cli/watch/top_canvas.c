@@ -71,6 +71,43 @@ static int columns_of(const char *text, int width)
 	return used;
 }
 
+/* Bytes of the text that go on a line of so many columns. */
+static size_t line_bytes(const char *text, int width)
+{
+	mbstate_t state = {0};
+	size_t left = strlen(text), at = 0, blank = 0;
+	int used = 0;
+
+	while (at < left) {
+		struct character c = next(text + at, left - at, &state);
+
+		if (used + c.columns > width)
+			break;
+		if (text[at] == ' ')
+			blank = at;
+		used += c.columns;
+		at += c.bytes;
+	}
+	return at == left || !blank || text[at] == ' ' ? at : blank;
+}
+
+int gp_cli_canvas_wrap(struct gp_cli_canvas *canvas, int y, int x, int end, const char *text,
+		       int style)
+{
+	while (*text && y < end) {
+		size_t size = line_bytes(text, canvas->width - x);
+		char *line = size ? strndup(text, size) : NULL;
+
+		if (!line)
+			break;
+		gp_cli_canvas_put(canvas, y++, x, canvas->width - x, line, style);
+		free(line);
+		text += size;
+		text += strspn(text, " ");
+	}
+	return y;
+}
+
 int gp_cli_canvas_put(struct gp_cli_canvas *canvas, int y, int x, int width, const char *text,
 		      int style)
 {

@@ -41,6 +41,10 @@ void gp_cli_canvas_free(struct gp_cli_canvas *canvas);
  * columns. */
 int gp_cli_canvas_put(struct gp_cli_canvas *canvas, int y, int x, int width, const char *text,
 		      int style);
+/* The same in several lines, broken at blanks, up to line `end`. Returns the line after the last.
+ */
+int gp_cli_canvas_wrap(struct gp_cli_canvas *canvas, int y, int x, int end, const char *text,
+		       int style);
 /* The whole line in this style, blank. */
 void gp_cli_canvas_fill(struct gp_cli_canvas *canvas, int y, int style);
 /* Sets the style of a line, whatever is in it. */

@@ -216,7 +216,12 @@ static void put_rates(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 					    job->share_ppm / 1000 % 10));
 	else if (rate && sees)
 		share = percent_value(row, rate->busy);
-	gp_cli_put(row, NULL, shown || any_activity(top) ? "GPU%" : NULL,
+	/* Jobs whose work is seen may have it at the same time: more than 100 % together. What the
+	 * driver reports is a share. */
+	gp_cli_put(row, NULL,
+		   any_activity(top) ? N_("GPU%")
+		   : shown           ? N_("BUSY%")
+				     : NULL,
 		   RIGHT_AT(12, 6) | GP_CLI_RANK(1), share);
 	gp_cli_put(row, NULL, shown ? N_("HELD%") : NULL, RIGHT_AT(13, 5) | GP_CLI_RANK(4),
 		   rate ? percent_value(row, rate->held) : gp_v_missing());

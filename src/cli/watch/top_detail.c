@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* `gpreempt top`: what is known of one job, with the last decisions about it; and the keys. */
+/*
+ * `gpreempt top`: one job: what is known of it, its queues, why it runs or waits, and the last
+ * decisions about it.
+ */
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core.h"
 #include "base/units.h"
+#include "cli/daemon/why_state.h"
 #include "cli/watch/top_screen.h"
+#include "sched/sched.h"
+
+/* ---- reading ---- */
 
 static int keep_decision(const struct gp_proto_msg_decision *line, void *data)
 {
@@ -25,116 +34,299 @@ static int keep_decision(const struct gp_proto_msg_decision *line, void *data)
 	return 0;
 }
 
+static struct gp_cli_top_queue *find_queue(struct gp_cli_top_screen *screen, u32 pid, u32 id)
+{
+	for (size_t i = 0; i < screen->queue_count; i++)
+		if (screen->queues[i].pid == pid && screen->queues[i].id == id)
+			return &screen->queues[i];
+	if (screen->queue_count == GP_TOP_QUEUES)
+		return NULL;
+	screen->queues[screen->queue_count] = (struct gp_cli_top_queue){.pid = pid, .id = id};
+	return &screen->queues[screen->queue_count++];
+}
+
+/* The record has what queues did, the oldest first: the last line about one is its state. */
+static int keep_work(const struct gp_proto_msg_work *line, void *data)
+{
+	struct gp_cli_top_queue *queue = find_queue(data, line->pid, line->kfd_id);
+
+	if (queue) {
+		queue->gpu_id = line->gpu_id;
+		queue->work = line->work;
+		queue->since_ns = line->at_ns;
+	}
+	return 0;
+}
+
+/* As the driver lists them, and what gpreemptd saw of their work. */
+static void read_queues(struct gp_cli_top_screen *screen, u32 pid)
+{
+	const struct gp_inspect_ps_row *process = gp_cli_top_process(&screen->top, pid);
+	u64 first = 1;
+
+	for (size_t i = 0; process && i < process->gpu->queue_count; i++) {
+		const struct gp_gpu_queue *listed = &process->gpu->queues[i];
+		struct gp_cli_top_queue *queue = find_queue(screen, pid, listed->id);
+
+		if (!queue)
+			break;
+		queue->gpu_id = listed->gpu_id;
+		queue->type = gp_kfd_queue_type_name(listed->type);
+		queue->ring_bytes = listed->size;
+	}
+	gp_cli_daemon_work(screen->client, NULL, &first, pid, keep_work, screen);
+}
+
+static void read_why(struct gp_cli_top_screen *screen, const struct gp_proto_msg_job *job)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	size_t size;
+	FILE *out = open_memstream(&screen->why, &size);
+
+	gp_cli_why_state(doc, &(struct gp_cli_why_about){job->pid, &screen->top.status, job});
+	if (out) {
+		(void)gp_show_print(doc, out, GP_SHOW_TEXT);
+		fclose(out);
+	}
+	gp_doc_free(doc);
+}
+
 void gp_cli_top_read_detail(struct gp_cli_top_screen *screen)
 {
 	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->selected);
 	u64 first = 1;
 
-	screen->line_count = 0;
-	if (job && screen->client && screen->connected)
-		gp_cli_daemon_decisions(screen->client, &screen->diag, &first, job->pid,
-					keep_decision, screen);
+	screen->line_count = screen->queue_count = 0;
+	free(screen->why);
+	screen->why = NULL;
+	if (!job || !screen->client || !screen->connected)
+		return;
+	gp_cli_daemon_decisions(screen->client, &screen->diag, &first, job->pid, keep_decision,
+				screen);
+	if (!gp_cli_top_member_count(&screen->top, job->id))
+		read_queues(screen, job->pid);
+	for (size_t i = 0; i < screen->top.member_count; i++)
+		if (screen->top.members[i].job == job->id)
+			read_queues(screen, screen->top.members[i].pid);
+	read_why(screen, job);
 }
 
-/* Every column of the list, below each other in two columns. Returns the next free line. */
+/* ---- drawing ---- */
+
+/* Facts go into two columns if there is room. */
+struct facts {
+	struct gp_cli_canvas *canvas;
+	int y, count, columns, wide;
+};
+
+static void fact(struct facts *facts, const char *label, const char *text, int style)
+{
+	int y = facts->y + facts->count / facts->columns;
+	int x = facts->count % facts->columns * facts->wide;
+
+	if (!text || !*text)
+		return;
+	gp_cli_canvas_put(facts->canvas, y, x + 1, 15, gettext(label), GP_STYLE_DIM);
+	gp_cli_canvas_put(facts->canvas, y, x + 17, facts->wide - 18, text, style);
+	facts->count++;
+}
+
+static void factf(struct facts *facts, const char *label, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void factf(struct facts *facts, const char *label, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fact(facts, label, text, GP_STYLE_PLAIN);
+}
+
+/* "0: be32, 0000:c1:00.0, AMD Instinct MI300X" */
+static void fact_gpu(struct facts *facts, const struct gp_cli_top_data *top,
+		     const struct gp_proto_msg_job *job)
+{
+	int index = gp_cli_top_gpu_index(top, job->gpu_id);
+	const struct gp_gpu *gpu = gp_cli_top_gpu(top, job->gpu_id);
+	char address[32] = "", name[GP_PROTO_NAME + 64] = "";
+
+	if (index < 0)
+		return;
+	if (gpu)
+		gp_inspect_pci_address(gpu, address, sizeof(address));
+	gp_cli_top_gpu_name(top, &top->devices[index], name, sizeof(name));
+	factf(facts, N_("GPU"), "%d: %x%s%s%s%s%s", index, job->gpu_id, *address ? ", " : "",
+	      address, *name ? ", " : "", name, job->devices > 1 ? _(" and others") : "");
+}
+
+/* The text of a column of the list. */
+static void fact_cell(struct facts *facts, const struct gp_cli_row *row, const char *label,
+		      const char *key)
+{
+	for (size_t i = 0; i < row->count; i++) {
+		const struct gp_cli_cell *cell = &row->cells[i];
+		struct gp_buf text = {0};
+
+		if (!cell->key || strcmp(cell->key, key) != 0 ||
+		    cell->value.unit == GP_UNIT_MISSING)
+			continue;
+		gp_show_value_text(&cell->value, &text);
+		fact(facts, label, gp_buf_str(&text), (int)gp_cli_top_style(cell->value.colour));
+		gp_buf_free(&text);
+	}
+}
+
+static void fact_times(struct facts *facts, const struct gp_cli_top_data *top,
+		       const struct gp_proto_msg_job *job)
+{
+	if (job->latency_count)
+		factf(facts, N_("Latency"),
+		      job->latency_of ? _("p50 %s, p99 %s (requests: %llu)")
+				      : _("p50 %s, p99 %s (bursts of work: %llu)"),
+		      gp_duration_text(job->latency_p50_ns).text,
+		      gp_duration_text(job->latency_p99_ns).text,
+		      (unsigned long long)job->latency_count);
+	if (gp_cli_top_sees_work(job->gpu_id) || job->activity)
+		factf(facts, N_("Ran"), _("%s; its work waited %s"),
+		      gp_duration_text(gp_cli_top_ran_ns(job)).text,
+		      gp_duration_text(job->waited_ns).text);
+	factf(facts, top->status.mode ? N_("Held") : N_("Would be held"),
+	      _("%s (suspensions: %llu, longest: %s)"), gp_duration_text(job->held_ns).text,
+	      (unsigned long long)job->suspends, gp_duration_text(job->longest_ns).text);
+}
+
+/* Returns the next free line. */
 static int draw_facts(struct gp_cli_top_screen *screen, int y, const struct gp_proto_msg_job *job)
 {
 	struct gp_cli_row row = {.part = GP_CLI_JSON};
-	struct gp_cli_canvas *canvas = &screen->canvas;
-	int columns = canvas->width >= 80 ? 2 : 1, at = 0, wide = canvas->width / columns;
+	struct facts facts = {.canvas = &screen->canvas, .y = y};
 
+	facts.columns = screen->canvas.width >= 140 ? 2 : 1;
+	facts.wide = screen->canvas.width / facts.columns;
 	gp_cli_top_put_job(&row, &screen->top, job);
-	for (size_t i = 0; i < row.count; i++) {
-		const struct gp_cli_cell *cell = &row.cells[i];
-		struct gp_buf text = {0};
-		int x = at % columns * wide;
-
-		gp_show_value_text(&cell->value, &text);
-		if (cell->value.unit > GP_UNIT_JSON && text.len &&
-		    y + at / columns < canvas->height / 2) {
-			gp_cli_canvas_put(canvas, y + at / columns, x + 1, 16, cell->key,
-					  GP_STYLE_DIM);
-			gp_cli_canvas_put(canvas, y + at / columns, x + 18, wide - 19,
-					  gp_buf_str(&text),
-					  (int)gp_cli_top_style(cell->value.colour));
-			at++;
-		}
-		gp_buf_free(&text);
-	}
+	factf(&facts, N_("Process"), "%u  %.*s", job->pid, (int)sizeof(job->name), job->name);
+	fact_gpu(&facts, &screen->top, job);
+	fact_cell(&facts, &row, N_("State"), "state");
+	factf(&facts, N_("Class, priority"), "%s, %u", gp_cli_class_name(job->job_class),
+	      job->priority);
+	if (*job->group)
+		factf(&facts, N_("Group"), _("%.*s (processes: %u)"), (int)sizeof(job->group),
+		      job->group, job->processes);
+	fact_cell(&facts, &row, N_("Rule"), "rule");
+	fact_times(&facts, &screen->top, job);
+	fact_cell(&facts, &row, "VRAM", "vram_bytes");
+	fact_cell(&facts, &row, N_("Compute units"), "cu_occupancy");
+	if (job->swapped)
+		fact_cell(&facts, &row, N_("Swapped out"), "swapped_bytes");
 	gp_cli_row_clear(&row);
-	return y + (at + columns - 1) / columns;
+	return y + (facts.count + facts.columns - 1) / facts.columns;
+}
+
+static int draw_title(struct gp_cli_canvas *canvas, int y, const char *text)
+{
+	gp_cli_canvas_fill(canvas, y, GP_STYLE_TITLE);
+	gp_cli_canvas_put(canvas, y, 0, canvas->width, text, GP_STYLE_TITLE);
+	return y + 1;
+}
+
+static const char *work_text(u32 work)
+{
+	switch (work) {
+	case GP_SCHED_BUSY:
+		return _("busy for %s");
+	case GP_SCHED_DRAINED:
+		return _("idle for %s");
+	default:
+		return _("probably idle for %s");
+	}
+}
+
+static int draw_queues(struct gp_cli_top_screen *screen, int y, int end)
+{
+	u64 now = screen->top.status.now_ns;
+	struct gp_buf text = {0};
+
+	for (size_t i = 0; i < screen->queue_count && y < end; i++) {
+		const struct gp_cli_top_queue *queue = &screen->queues[i];
+		int index = gp_cli_top_gpu_index(&screen->top, queue->gpu_id);
+
+		text.len = 0;
+		gp_buf_printf(&text, _("queue %u of process %u"), queue->id, queue->pid);
+		if (index >= 0)
+			gp_buf_printf(&text, _(", GPU %d"), index);
+		if (queue->type)
+			gp_buf_printf(&text, ", %s", queue->type);
+		if (queue->ring_bytes)
+			gp_buf_printf(&text, _(", ring of %s"),
+				      gp_size_text(queue->ring_bytes).text);
+		if (queue->since_ns) {
+			gp_buf_puts(&text, ", ");
+			gp_buf_printf(&text, work_text(queue->work),
+				      gp_duration_text(now - GP_MIN(queue->since_ns, now)).text);
+		}
+		gp_cli_canvas_put(&screen->canvas, y++, 1, screen->canvas.width, gp_buf_str(&text),
+				  queue->since_ns && queue->work == GP_SCHED_BUSY ? GP_STYLE_GOOD
+										  : GP_STYLE_PLAIN);
+	}
+	gp_buf_free(&text);
+	return y;
+}
+
+static int draw_why(struct gp_cli_top_screen *screen, int y, int end)
+{
+	char *rest = NULL, *copy = strdup(screen->why ? screen->why : ""), *line;
+
+	for (line = copy ? strtok_r(copy, "\n", &rest) : NULL; line && y < end;
+	     line = strtok_r(NULL, "\n", &rest))
+		y = gp_cli_canvas_wrap(&screen->canvas, y, 1, end, line, GP_STYLE_PLAIN);
+	free(copy);
+	return y;
+}
+
+static void draw_decisions(struct gp_cli_top_screen *screen, int y, int end)
+{
+	u64 now = screen->top.status.now_ns;
+	char text[512];
+
+	for (size_t i = screen->line_count; i > 0 && y < end; i--) {
+		const struct gp_cli_top_line *line = &screen->lines[i - 1];
+
+		/* Decisions are read after the time. */
+		if (line->at_ns >= now)
+			snprintf(text, sizeof(text), _("just now: %s"), line->text);
+		else
+			snprintf(text, sizeof(text), _("%s ago: %s"),
+				 gp_duration_text(now - line->at_ns).text, line->text);
+		y = gp_cli_canvas_wrap(&screen->canvas, y, 1, end, text, GP_STYLE_PLAIN);
+	}
 }
 
 void gp_cli_top_draw_detail(struct gp_cli_top_screen *screen)
 {
 	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->selected);
 	struct gp_cli_canvas *canvas = &screen->canvas;
-	int y = 3, room;
-	char text[512];
+	int y = 2, end = canvas->height - 1;
 
 	if (!job) {
 		gp_cli_canvas_put(canvas, y, 0, canvas->width, _("the job no longer exists"),
 				  GP_STYLE_WARN);
 		return;
 	}
-	y = draw_facts(screen, y, job) + 1;
-	snprintf(text, sizeof(text),
-		 _("Last decisions about process %u (newest first); 'gpreempt why "
-		   "%u' explains them"),
-		 job->pid, job->pid);
-	gp_cli_canvas_fill(canvas, y, GP_STYLE_TITLE);
-	gp_cli_canvas_put(canvas, y++, 0, canvas->width, text, GP_STYLE_TITLE);
-	room = canvas->height - 1 - y;
-	for (int i = 0; i < room && (size_t)i < screen->line_count; i++) {
-		const struct gp_cli_top_line *line =
-			&screen->lines[screen->line_count - 1 - (size_t)i];
-
-		snprintf(text, sizeof(text), _("%s ago: %s"),
-			 gp_duration_text(screen->top.status.now_ns -
-					  GP_MIN(line->at_ns, screen->top.status.now_ns))
-				 .text,
-			 line->text);
-		gp_cli_canvas_put(canvas, y + i, 1, canvas->width, text, GP_STYLE_PLAIN);
+	y = draw_facts(screen, y, job);
+	if (screen->queue_count) {
+		/* At most a quarter of the screen: what follows is wanted more. */
+		y = draw_title(canvas, y, _("Queues"));
+		y = draw_queues(screen, y, GP_MIN(end, y + GP_MAX(canvas->height / 4, 2)));
 	}
-}
-
-void gp_cli_top_draw_help(struct gp_cli_top_screen *screen)
-{
-	static const struct {
-		const char *keys, *text;
-	} keys[] = {
-		{"? F1", N_("this help")},
-		{"q", N_("quit")},
-		{"j k Up Down", N_("select a job; the mouse and its wheel do as well")},
-		{"PgUp PgDn Home End", N_("move by a page, to the first, to the last job")},
-		{"Enter", N_("details of the job and the last decisions about it; Esc goes back")},
-		{"o", N_("next order: priority, ran, held, preemptions, pid, p99, gpu")},
-		{"g", N_("group the jobs by GPU")},
-		{"t", N_("tree: also show how many processes a job has")},
-		{"v", N_("rates of the last interval, or totals")},
-		{"[ ]", N_("scroll the GPUs")},
-		{"/", N_("show only jobs with a text in name, group or pid; Esc clears it")},
-		{"d", N_("set the interval")},
-		{"space", N_("pause, and go on")},
-		{"n", N_("set the priority of the job")},
-		{"s", N_("suspend the job: until 'c', at most max_suspend of gpreemptd (2 s if not "
-			 "configured)")},
-		{"c", N_("resume it")},
-	};
-	struct gp_cli_canvas *canvas = &screen->canvas;
-	int y = 0;
-
-	gp_cli_canvas_fill(canvas, y, GP_STYLE_TITLE);
-	gp_cli_canvas_put(canvas, y++, 0, canvas->width,
-			  _("gpreempt top: keys (any key goes back)"), GP_STYLE_TITLE);
-	for (size_t i = 0; i < GP_ARRAY_SIZE(keys); i++, y++) {
-		gp_cli_canvas_put(canvas, y, 1, 18, keys[i].keys, GP_STYLE_BOLD);
-		gp_cli_canvas_put(canvas, y, 20, canvas->width, gettext(keys[i].text),
-				  GP_STYLE_PLAIN);
+	if (screen->why && y + 1 < end) {
+		y = draw_title(canvas, y, _("Why it runs or waits"));
+		y = draw_why(screen, y, end - 3);
 	}
-	y++;
-	gp_cli_canvas_put(canvas, y, 1, canvas->width, _("running"), GP_STYLE_GOOD);
-	gp_cli_canvas_put(canvas, y, 14, canvas->width, _("held, suspending"), GP_STYLE_WARN);
-	gp_cli_canvas_put(canvas, y, 34, canvas->width,
-			  _("stopped, p99 above its target, GPU disabled"), GP_STYLE_BAD);
+	if (y + 1 < end) {
+		y = draw_title(canvas, y, _("Last decisions about it, newest first"));
+		draw_decisions(screen, y, end);
+	}
 }

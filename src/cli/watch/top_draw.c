@@ -122,20 +122,85 @@ static void draw_gpu_heading(struct gp_cli_top_screen *screen, int y, u32 gpu_id
 	gp_cli_canvas_put(&screen->canvas, y, 0, screen->canvas.width, text, GP_STYLE_NOTE);
 }
 
-/* A job of several processes, in the tree: a line that says how many are below it. */
+/* Lines below the job in the tree: one per process if it has several. */
+static int process_lines(const struct gp_cli_top_screen *screen, const struct gp_proto_msg_job *job)
+{
+	size_t known = gp_cli_top_member_count(&screen->top, job->id);
+
+	if (!screen->tree || job->processes < 2)
+		return 0;
+	return (int)known + (known < job->processes);
+}
+
+static void draw_process(struct gp_cli_top_screen *screen, int y, u32 pid, bool last)
+{
+	const struct gp_inspect_ps_row *process = gp_cli_top_process(&screen->top, pid);
+	const char *branch = screen->canvas.ascii ? last ? "`-" : "|-" : last ? "└─" : "├─";
+	struct gp_gpu_usage usage = {0};
+	struct gp_buf text = {0};
+
+	gp_buf_printf(&text, "%s %u", branch, pid);
+	if (process) {
+		gp_cli_top_process_usage(process->gpu, &usage);
+		if (usage.valid & GP_USAGE_VRAM)
+			gp_buf_printf(&text, "  VRAM %s", gp_size_text(usage.vram_bytes).text);
+		if (usage.valid & GP_USAGE_OCCUPANCY)
+			gp_buf_printf(&text, "  CUS %u", (u32)usage.cu_occupancy);
+		gp_buf_printf(&text, "  %s",
+			      *process->process.command ? process->process.command
+							: process->process.comm);
+	}
+	gp_cli_canvas_put(&screen->canvas, y, 6, screen->canvas.width, gp_buf_str(&text),
+			  GP_STYLE_DIM);
+	gp_buf_free(&text);
+}
+
+/* The processes of a job, as a branch each. */
 static int draw_processes(struct gp_cli_top_screen *screen, int y, int end,
 			  const struct gp_proto_msg_job *job)
 {
+	int lines = process_lines(screen, job), drawn = 0;
+	size_t known = gp_cli_top_member_count(&screen->top, job->id);
 	char text[96];
 
-	if (!screen->tree || job->processes < 2 || y >= end)
-		return y;
-	snprintf(text, sizeof(text),
-		 ngettext("%u more process of this job", "%u more processes of this job",
-			  job->processes - 1),
-		 job->processes - 1);
-	gp_cli_canvas_put(&screen->canvas, y, 6, screen->canvas.width, text, GP_STYLE_DIM);
-	return y + 1;
+	for (size_t i = 0; lines && i < screen->top.member_count && y < end; i++) {
+		if (screen->top.members[i].job != job->id)
+			continue;
+		drawn++;
+		draw_process(screen, y++, screen->top.members[i].pid, drawn == lines);
+	}
+	if (lines > (int)known && y < end) {
+		snprintf(text, sizeof(text),
+			 ngettext("%s %zu process that does not use a GPU now",
+				  "%s %zu processes that do not use a GPU now",
+				  job->processes - known),
+			 screen->canvas.ascii ? "`-" : "└─", job->processes - known);
+		gp_cli_canvas_put(&screen->canvas, y++, 6, screen->canvas.width, text,
+				  GP_STYLE_DIM);
+	}
+	return y;
+}
+
+/* Lines from job `first` to job `last`. */
+static size_t height_of(const struct gp_cli_top_screen *screen, size_t first, size_t last)
+{
+	size_t height = 0;
+
+	for (size_t i = first; i <= last && i < screen->top.job_count; i++)
+		height += 1 + begins_gpu(screen, i, first) +
+			  (size_t)process_lines(screen, &screen->top.jobs[i]);
+	return height;
+}
+
+/* Only as far as needed to show the selected job. */
+static void scroll(struct gp_cli_top_screen *screen, size_t at, size_t room)
+{
+	if (at < screen->first_job)
+		screen->first_job = at;
+	while (screen->first_job < at && height_of(screen, screen->first_job, at) > room)
+		screen->first_job++;
+	if (height_of(screen, 0, screen->top.job_count) <= room)
+		screen->first_job = 0;
 }
 
 static void draw_more(struct gp_cli_top_screen *screen, int y, size_t above, size_t below)
@@ -160,17 +225,11 @@ static void draw_jobs(struct gp_cli_top_screen *screen, int y)
 	rank = fitting_rank(&row, screen->canvas.width);
 	draw_row(&screen->canvas, y, &row, rank, true, false);
 	screen->jobs_y = line;
-	if (top->job_count > room && room > 1) {
+	if (height_of(screen, 0, top->job_count) > room && room > 1) {
 		room--;
 		end--;
 	}
-	/* Scrolled only as far as needed. */
-	if (at < screen->first_job)
-		screen->first_job = at;
-	if (room && at >= screen->first_job + room)
-		screen->first_job = at + 1 - room;
-	if (top->job_count <= room)
-		screen->first_job = 0;
+	scroll(screen, at, room);
 	for (i = screen->first_job; i < top->job_count && line < end; i++) {
 		const struct gp_proto_msg_job *job = &top->jobs[i];
 		bool selected = job->id == screen->selected;
@@ -183,6 +242,15 @@ static void draw_jobs(struct gp_cli_top_screen *screen, int y)
 		draw_row(&screen->canvas, line++, &row, rank, false, selected);
 		line = draw_processes(screen, line, end, job);
 	}
+	if (!top->job_count)
+		gp_cli_canvas_wrap(&screen->canvas, line, 1, end,
+				   *screen->filter ? _("No job matches the filter; Esc clears it.")
+				   : top->from_driver
+					   ? _("No process has a queue.")
+					   : _("No jobs. A program becomes one when it is started "
+					       "with 'gpreempt run -- PROGRAM'; 'gpreempt ps' "
+					       "lists all that use a GPU."),
+				   GP_STYLE_NOTE);
 	screen->jobs_shown = (int)(i - screen->first_job);
 	if (screen->first_job || i < top->job_count)
 		draw_more(screen, end, screen->first_job, top->job_count - i);
@@ -259,6 +327,39 @@ static bool held_text(const struct gp_cli_top_screen *screen, char *out, size_t 
 	return true;
 }
 
+/* The keys that fit, the most wanted first; '?' lists all. */
+static void keys_text(const struct gp_cli_top_screen *screen, char *out, size_t size)
+{
+	/* clang-format off */
+	static const struct {
+		const char *text;
+		bool daemon, off; /* needs a daemon; is there without one */
+	} keys[] = {
+		{N_("q quit"), false, true},     {N_("? help"), false, true},
+		{N_("Enter detail"), true, false}, {N_("/ filter"), false, false},
+		{N_("o order"), false, false},   {N_("v totals"), true, false},
+		{N_("s suspend"), true, false},  {N_("c resume"), true, false},
+		{N_("t tree"), true, false},     {N_("g by GPU"), true, false},
+		{N_("n renice"), true, false},   {N_("d interval"), false, true},
+		{N_("space pause"), false, false},
+	};
+	/* clang-format on */
+	size_t used = 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < GP_ARRAY_SIZE(keys); i++) {
+		const char *text = gettext(keys[i].text);
+		size_t width = gp_term_width(out) + gp_term_width(text) + (used ? 2 : 0);
+
+		if ((keys[i].daemon && screen->top.from_driver) ||
+		    (!keys[i].off && !screen->connected))
+			continue;
+		if (width >= (size_t)screen->canvas.width || used + strlen(text) + 3 > size)
+			break;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "  " : "", text);
+	}
+}
+
 static void draw_last(struct gp_cli_top_screen *screen)
 {
 	char text[TEXT];
@@ -273,17 +374,12 @@ static void draw_last(struct gp_cli_top_screen *screen)
 			 screen->input);
 	else if (screen->mode == GP_TOP_CONFIRM)
 		ask_text(screen, text, sizeof(text));
-	else if (*screen->said)
+	else if (*screen->said && screen->connected)
 		snprintf(text, sizeof(text), "%s", screen->said), style = GP_STYLE_WARN;
 	else if (held_text(screen, text, sizeof(text)))
 		style = GP_STYLE_WARN;
-	else if (screen->top.from_driver)
-		snprintf(text, sizeof(text), "%s",
-			 _("q quit  ? help  j/k select  o order  / filter"));
 	else
-		snprintf(text, sizeof(text), "%s",
-			 _("q quit  ? help  Enter detail  o order  v totals  / filter  n renice  s "
-			   "suspend  c resume"));
+		keys_text(screen, text, sizeof(text));
 	gp_cli_canvas_put(&screen->canvas, screen->canvas.height - 1, 0, screen->canvas.width - 1,
 			  text, style);
 }
@@ -309,6 +405,8 @@ void gp_cli_top_draw(struct gp_cli_top_screen *screen)
 						 height - 2 - GP_MIN(jobs, height * 2 / 3));
 			draw_jobs(screen, y);
 		}
+	} else {
+		gp_cli_top_draw_absent(screen);
 	}
 	draw_last(screen);
 }

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/watch/top_screen.h"
 
-enum { BAR = 12, CHART_LEAST = 2, CHART_MOST = 8, NAME = 22, SIDE = 24 };
+enum { BAR = 12, CHART_LEAST = 2, CHART_MOST = 8, NAME = 22, WHOLE = 130 };
 
 static int policy_style(const struct gp_proto_msg_device *device)
 {
@@ -37,9 +37,35 @@ static void load_text(u8 percent, char *out, size_t size)
 		snprintf(out, size, "[%s] %3u%%", bar, percent);
 }
 
-/* "12.0 GiB of 192.0 GiB  210 W  54 C  1900 MHz", as far as it is known. */
-static void sensors_text(const struct gp_inspect_sensors *sensors, char *out, size_t size)
+/* "CUs: 120/304": with waves of any process. */
+static void cus_text(const struct gp_cli_top_data *top, size_t index, struct gp_buf *text)
 {
+	u32 gpu_id = top->devices[index].gpu_id;
+	const struct gp_gpu *gpu = gp_cli_top_gpu(top, gpu_id);
+	bool known = false;
+	u64 used = 0;
+
+	for (size_t i = 0; i < top->machine.processes.count; i++) {
+		const struct gp_gpu_process *process = &top->machine.processes.items[i];
+
+		for (size_t k = 0; k < process->usage_count; k++) {
+			const struct gp_gpu_usage *usage = &process->usages[k];
+
+			if (usage->gpu_id != gpu_id || !(usage->valid & GP_USAGE_OCCUPANCY))
+				continue;
+			known = true;
+			used += usage->cu_occupancy;
+		}
+	}
+	if (known && gpu && gpu->cu_count)
+		gp_buf_printf(text, _("CUs: %llu/%u"),
+			      (unsigned long long)GP_MIN(used, (u64)gpu->cu_count), gpu->cu_count);
+}
+
+/* "12.0 GiB/192.0 GiB  210 W  54 C  1900 MHz  CUs: 120/304", as far as it is known. */
+static void sensors_text(const struct gp_cli_top_data *top, size_t index, char *out, size_t size)
+{
+	const struct gp_inspect_sensors *sensors = &top->sensors[index];
 	struct gp_buf text = {0};
 
 	if (sensors->valid & GP_SENSOR_VRAM_USED)
@@ -52,7 +78,8 @@ static void sensors_text(const struct gp_inspect_sensors *sensors, char *out, si
 		gp_buf_printf(&text, "%llu C  ",
 			      (unsigned long long)sensors->temperature_mc / 1000);
 	if (sensors->valid & GP_SENSOR_CLOCK)
-		gp_buf_printf(&text, "%llu MHz", (unsigned long long)sensors->clock_hz / 1000000);
+		gp_buf_printf(&text, "%llu MHz  ", (unsigned long long)sensors->clock_hz / 1000000);
+	cus_text(top, index, &text);
 	snprintf(out, size, "%s", gp_buf_str(&text));
 	gp_buf_free(&text);
 }
@@ -63,15 +90,37 @@ static int put(struct gp_cli_canvas *canvas, int y, int x, int width, const char
 	return x + width + 1;
 }
 
-/* Index, load, policy, jobs; then what fits: address, name, sensors, and the past. */
-static void draw_line(struct gp_cli_top_screen *screen, int y, size_t index, bool charted)
+/* Address, name and sensors from column x on. Returns the next free column. */
+static int draw_identity(struct gp_cli_top_screen *screen, int y, int x, size_t index, bool aligned)
 {
 	const struct gp_proto_msg_device *device = &screen->top.devices[index];
 	const struct gp_gpu *gpu = gp_cli_top_gpu(&screen->top, device->gpu_id);
+	struct gp_cli_canvas *canvas = &screen->canvas;
+	char text[160] = "", name[GP_PROTO_NAME + 64];
+
+	if (gpu)
+		gp_inspect_pci_address(gpu, text, sizeof(text));
+	if (!*text)
+		snprintf(text, sizeof(text), "%x", device->gpu_id);
+	x = put(canvas, y, x, strlen(text) > 8 ? 12 : 8, text, GP_STYLE_DIM);
+	gp_cli_top_gpu_name(&screen->top, device, name, sizeof(name));
+	x = put(canvas, y, x, aligned ? NAME : GP_MIN((int)strlen(name) + 1, (int)NAME), name,
+		GP_STYLE_PLAIN);
+	sensors_text(&screen->top, index, text, sizeof(text));
+	if (*text)
+		x = put(canvas, y, x, (int)strlen(text), text, GP_STYLE_PLAIN);
+	return x;
+}
+
+/* Index, load, policy, jobs; `whole`: also what the second line has otherwise. */
+static void draw_line(struct gp_cli_top_screen *screen, int y, size_t index, bool charted,
+		      bool whole)
+{
+	const struct gp_proto_msg_device *device = &screen->top.devices[index];
 	const struct gp_cli_top_rate *rate = &screen->rates.gpus[index];
 	struct gp_cli_canvas *canvas = &screen->canvas;
 	u8 percent = index < screen->rates.gpu_count ? rate->busy : GP_TOP_UNKNOWN;
-	char text[128], name[GP_PROTO_NAME + 64];
+	char text[128];
 	int x = 0;
 
 	snprintf(text, sizeof(text), _("GPU %zu"), index);
@@ -83,17 +132,8 @@ static void draw_line(struct gp_cli_top_screen *screen, int y, size_t index, boo
 		 ngettext("%u job, %u held", "%u jobs, %u held", device->members), device->members,
 		 device->held);
 	x = put(canvas, y, x, 16, text, device->held ? GP_STYLE_WARN : GP_STYLE_PLAIN);
-	*text = '\0';
-	if (gpu)
-		gp_inspect_pci_address(gpu, text, sizeof(text));
-	if (!*text)
-		snprintf(text, sizeof(text), "%x", device->gpu_id);
-	x = put(canvas, y, x, *text && strlen(text) > 8 ? 12 : 8, text, GP_STYLE_DIM);
-	gp_cli_top_gpu_name(&screen->top, device, name, sizeof(name));
-	x = put(canvas, y, x, NAME, name, GP_STYLE_PLAIN);
-	sensors_text(&screen->top.sensors[index], text, sizeof(text));
-	if (*text)
-		x = put(canvas, y, x, (int)strlen(text), text, GP_STYLE_PLAIN);
+	if (whole)
+		x = draw_identity(screen, y, x, index, true);
 	if (!charted && index < screen->rates.gpu_count && canvas->width - x >= 8)
 		gp_cli_canvas_chart(canvas, y, x, canvas->width - x, 1, rate->history,
 				    GP_TOP_HISTORY, GP_STYLE_NOTE);
@@ -137,9 +177,15 @@ int gp_cli_top_draw_gpus(struct gp_cli_top_screen *screen, int y, int room)
 		shown--; /* a line says how many more */
 	screen->first_gpu = GP_MIN(screen->first_gpu, count - shown);
 	for (size_t i = 0; i < shown; i++) {
-		draw_line(screen, y++, screen->first_gpu + i, rows != 0);
+		/* A narrow screen has a second line for what does not fit, instead of a row of the
+		 * chart. */
+		bool split = rows > CHART_LEAST && screen->canvas.width < WHOLE;
+
+		draw_line(screen, y++, screen->first_gpu + i, rows != 0, !split);
+		if (split)
+			draw_identity(screen, y, 7, screen->first_gpu + i, false);
 		if (rows)
-			draw_chart(screen, y, rows, screen->first_gpu + i);
+			draw_chart(screen, y + split, rows - split, screen->first_gpu + i);
 		y += rows;
 	}
 	if (shown < count && room > 1) {

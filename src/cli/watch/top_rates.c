@@ -130,6 +130,14 @@ void gp_cli_top_gpu_name(const struct gp_cli_top_data *top,
 	snprintf(out, size, "%s", gpu && *gpu->product ? gpu->product : gpu ? gpu->name : name);
 }
 
+static bool is_member(const struct gp_cli_top_data *top, u32 pid, u64 job)
+{
+	for (size_t i = 0; i < top->member_count; i++)
+		if (top->members[i].pid == pid)
+			return top->members[i].job == job;
+	return false;
+}
+
 bool gp_cli_top_usage(const struct gp_cli_top_data *top, const struct gp_proto_msg_job *job,
 		      struct gp_gpu_usage *out)
 {
@@ -137,17 +145,8 @@ bool gp_cli_top_usage(const struct gp_cli_top_data *top, const struct gp_proto_m
 	for (size_t i = 0; i < top->machine.processes.count; i++) {
 		const struct gp_gpu_process *process = &top->machine.processes.items[i];
 
-		if (process->pid != job->pid)
-			continue;
-		for (size_t k = 0; k < process->usage_count; k++) {
-			const struct gp_gpu_usage *usage = &process->usages[k];
-
-			out->valid |= usage->valid;
-			if (usage->valid & GP_USAGE_VRAM)
-				out->vram_bytes += usage->vram_bytes;
-			if (usage->valid & GP_USAGE_OCCUPANCY)
-				out->cu_occupancy += usage->cu_occupancy;
-		}
+		if (process->pid == job->pid || is_member(top, process->pid, job->id))
+			gp_cli_top_process_usage(process, out);
 	}
 	return out->valid != 0;
 }

@@ -84,6 +84,7 @@ static void take(struct gp_cli_top_screen *screen, bool tick)
 	if (error) {
 		/* Tried again at the next reading. */
 		gp_cli_top_free(top);
+		gp_cli_top_read_absent(screen);
 		return;
 	}
 	top->rates = &screen->rates;
@@ -243,6 +244,8 @@ static void list_key(struct gp_cli_top_screen *screen, int key)
 	case '\n':
 	case '\r':
 	case KEY_ENTER:
+		if (!gp_cli_top_find(screen, screen->selected))
+			break;
 		screen->mode = GP_TOP_DETAIL;
 		gp_cli_top_read_detail(screen);
 		break;
@@ -384,7 +387,7 @@ int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root 
 					   .sort = options->sort,
 					   .interval_ns = options->interval_ns,
 					   .colour = options->colour,
-					   .connected = true};
+					   .connected = !client || client->socket >= 0};
 	struct signalfd_siginfo info;
 	sigset_t set, old;
 	int signals, error;
@@ -408,5 +411,7 @@ int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root 
 	gp_cli_top_free(&screen.top);
 	gp_cli_top_rates_free(&screen.rates);
 	gp_cli_canvas_free(&screen.canvas);
+	free(screen.why);
+	free(screen.processes);
 	return error;
 }

@@ -3,7 +3,7 @@
  * `gpreempt top` on a full screen: readings of the daemon (or the driver) every interval, and keys
  * that change jobs of the daemon after a confirmation. top_screen.c has the keys and the loop,
  * top_terminal.c the terminal. Drawing fills a canvas and needs no terminal: top_draw.c (the list),
- * top_gpus.c, top_detail.c (one job, help).
+ * top_gpus.c, top_detail.c (one job), top_help.c (keys; no daemon).
  */
 #ifndef GP_CLI_WATCH_TOP_SCREEN_H
 #define GP_CLI_WATCH_TOP_SCREEN_H
@@ -13,7 +13,8 @@
 
 enum {
 	GP_TOP_INPUT = 64,
-	GP_TOP_LINES = 64, /* of decisions about a job */
+	GP_TOP_LINES = 64,  /* of decisions about a job */
+	GP_TOP_QUEUES = 64, /* of a job */
 };
 
 enum gp_cli_top_mode {
@@ -31,6 +32,14 @@ enum gp_cli_top_action { GP_TOP_DO_SUSPEND, GP_TOP_DO_CONTINUE, GP_TOP_DO_RENICE
 struct gp_cli_top_line {
 	u64 at_ns;
 	char text[256];
+};
+
+struct gp_cli_top_queue {
+	u32 pid, id, gpu_id;
+	const char *type; /* NULL: the driver does not list it */
+	u64 ring_bytes;
+	u32 work;     /* enum gp_sched_work .. */
+	u64 since_ns; /* .. since then; 0: not seen */
 };
 
 struct gp_cli_top_screen {
@@ -59,6 +68,11 @@ struct gp_cli_top_screen {
 	/* Of the selected job, in GP_TOP_DETAIL: the last decisions. */
 	struct gp_cli_top_line lines[GP_TOP_LINES];
 	size_t line_count;
+	struct gp_cli_top_queue queues[GP_TOP_QUEUES];
+	size_t queue_count;
+	char *why; /* sentences, one per line */
+	/* Without a daemon: a table of processes. */
+	char *processes;
 };
 
 struct gp_cli_top_options {
@@ -97,6 +111,9 @@ void gp_cli_top_draw(struct gp_cli_top_screen *screen);
 /* GPUs from line y on, `room` lines at most. Returns the next free line. */
 int gp_cli_top_draw_gpus(struct gp_cli_top_screen *screen, int y, int room);
 void gp_cli_top_draw_help(struct gp_cli_top_screen *screen);
+/* Instead of all that, without a daemon: what is missing, and what the drivers list. */
+void gp_cli_top_draw_absent(struct gp_cli_top_screen *screen);
+void gp_cli_top_read_absent(struct gp_cli_top_screen *screen);
 void gp_cli_top_draw_detail(struct gp_cli_top_screen *screen);
 /* Asks for the decisions about the selected job. */
 void gp_cli_top_read_detail(struct gp_cli_top_screen *screen);

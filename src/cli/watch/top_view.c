@@ -12,6 +12,7 @@ void gp_cli_top_free(struct gp_cli_top_data *top)
 {
 	free(top->jobs);
 	free(top->holds.items);
+	free(top->members);
 	gp_inspect_driver_sched_free(&top->driver);
 	gp_inspect_ps_free(&top->machine);
 	*top = (struct gp_cli_top_data){.rates = top->rates};
@@ -46,6 +47,15 @@ static void read_machine(struct gp_cli_top_data *top)
 	}
 }
 
+/* Of a job of one process it is known which that is. */
+static bool needs_members(const struct gp_cli_top_data *top)
+{
+	for (size_t i = 0; i < top->job_count; i++)
+		if (top->jobs[i].processes > 1)
+			return true;
+	return false;
+}
+
 int gp_cli_top_read(struct gp_cli_top_data *top, struct gp_cli_daemon_client *client,
 		    struct gp_diag *diag)
 {
@@ -73,7 +83,7 @@ int gp_cli_top_read(struct gp_cli_top_data *top, struct gp_cli_daemon_client *cl
 	top->job_count = (size_t)count;
 	read_holds(top);
 	read_machine(top);
-	return 0;
+	return needs_members(top) ? gp_cli_top_read_members(top, client) : 0;
 }
 
 /* ---- order ---- */

@@ -51,6 +51,12 @@ struct gp_cli_top_rates {
 	bool ascii;
 };
 
+/* A process that uses a GPU, and the job that it belongs to. */
+struct gp_cli_top_member {
+	u32 pid;
+	u64 job;
+};
+
 struct gp_cli_top_data {
 	struct gp_proto_msg_daemon_status status;
 	struct gp_proto_msg_job *jobs;
@@ -61,7 +67,9 @@ struct gp_cli_top_data {
 		holds; /* of all users, as reported by the holder; empty if it does not answer */
 	struct gp_inspect_ps machine; /* GPUs and processes as their drivers list them */
 	struct gp_inspect_sensors sensors[GP_DAEMON_DEVICES]; /* of devices */
-	const struct gp_cli_top_rates *rates;                 /* of the screen; NULL: only totals */
+	struct gp_cli_top_member *members;                    /* of jobs, if they were read */
+	size_t member_count, member_capacity;
+	const struct gp_cli_top_rates *rates; /* of the screen; NULL: only totals */
 	bool from_driver;
 	struct gp_inspect_driver_sched driver; /* and then this; ids of jobs are their pids */
 };
@@ -92,6 +100,16 @@ void gp_cli_top_gpu_name(const struct gp_cli_top_data *top,
 /* Memory and compute units of all processes of the job on its GPU; false: not known. */
 bool gp_cli_top_usage(const struct gp_cli_top_data *top, const struct gp_proto_msg_job *job,
 		      struct gp_gpu_usage *out);
+
+/* ---- processes of jobs: top_members.c ---- */
+
+/* Asks the daemon for the job of every process that the drivers list. */
+int gp_cli_top_read_members(struct gp_cli_top_data *top, struct gp_cli_daemon_client *client);
+size_t gp_cli_top_member_count(const struct gp_cli_top_data *top, u64 job);
+/* As its driver lists it, or NULL. */
+const struct gp_inspect_ps_row *gp_cli_top_process(const struct gp_cli_top_data *top, u32 pid);
+/* Adds its memory and compute units on all GPUs. */
+void gp_cli_top_process_usage(const struct gp_gpu_process *process, struct gp_gpu_usage *out);
 
 /* Sorts, and removes jobs without `filter` in their name, group or pid. */
 void gp_cli_top_arrange(struct gp_cli_top_data *top, enum gp_cli_top_sort sort, const char *filter);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/watch/top_screen.h"
+#include "sched/sched.h"
 #include "testlib.h"
 
 static char *text_of(const struct gp_cli_canvas *canvas)
@@ -149,6 +150,149 @@ static void keys_select_scroll_and_change_the_view(void **state)
 	gp_cli_canvas_free(&screen.canvas);
 }
 
+/* A job of three processes, of which the driver lists two. */
+static void the_tree_lists_the_processes_of_a_group(void **state)
+{
+	struct gp_gpu_usage usage = {.gpu_id = 100,
+				     .valid = GP_USAGE_VRAM | GP_USAGE_OCCUPANCY,
+				     .vram_bytes = 3 << 20,
+				     .cu_occupancy = 7};
+	struct gp_gpu_process processes[] = {{.pid = 1000, .usages = &usage, .usage_count = 1},
+					     {.pid = 1001, .usages = &usage, .usage_count = 1}};
+	struct gp_inspect_ps_row rows[] = {{.gpu = &processes[0]}, {.gpu = &processes[1]}};
+	struct gp_cli_top_member members[] = {{1000, 1}, {1001, 1}};
+	struct gp_proto_msg_job jobs[JOBS];
+	struct gp_cli_top_screen screen = {0};
+	char command[] = "trainer --rank 1", *text;
+
+	(void)state;
+	fill(&screen, jobs, GP_NS_PER_S);
+	strcpy(rows[1].process.command, command);
+	jobs[0].processes = 3;
+	screen.top.job_count = 2;
+	screen.top.machine.rows = rows;
+	screen.top.machine.count = 2;
+	screen.top.machine.processes.items = processes;
+	screen.top.machine.processes.count = 2;
+	screen.top.members = members;
+	screen.top.member_count = 2;
+	text = drawn(&screen, 80, 24);
+	assert_null(strstr(text, "rank 1"));
+	free(text);
+	screen.tree = true;
+	text = drawn(&screen, 80, 24);
+	assert_non_null(strstr(text, "|- 1000  VRAM 3.0 MiB  CUS 7"));
+	assert_non_null(strstr(text, "|- 1001  VRAM 3.0 MiB  CUS 7  trainer --rank 1"));
+	assert_non_null(strstr(text, "`- 1 process that does not use a GPU now"));
+	free(text);
+	/* The memory of a job is that of all its processes. */
+	text = drawn(&screen, 200, 40);
+	assert_non_null(strstr(text, "6.0 MiB"));
+	free(text);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
+static void the_detail_names_the_gpu_in_hex_and_shows_queues_and_why(void **state)
+{
+	struct gp_proto_msg_job jobs[JOBS];
+	struct gp_cli_top_screen screen = {0};
+	char why[] = "It has been held for 4 ms, to make room for pid 7.\n", *text;
+
+	(void)state;
+	fill(&screen, jobs, GP_NS_PER_S);
+	screen.mode = GP_TOP_DETAIL;
+	jobs[0].gpu_id = screen.top.devices[0].gpu_id = 0xbe32;
+	screen.queues[0] = (struct gp_cli_top_queue){.pid = 1000,
+						     .id = 3,
+						     .gpu_id = 0xbe32,
+						     .type = "compute",
+						     .ring_bytes = 262144,
+						     .work = GP_SCHED_BUSY,
+						     .since_ns = GP_NS_PER_S / 2};
+	screen.queue_count = 1;
+	screen.why = why;
+	screen.lines[0] = (struct gp_cli_top_line){GP_NS_PER_S - GP_NS_PER_MS, "first"};
+	screen.lines[1] = (struct gp_cli_top_line){GP_NS_PER_S, "second"};
+	screen.line_count = 2;
+	text = drawn(&screen, 80, 24);
+	assert_non_null(strstr(text, "GPU             0: be32\n"));
+	assert_non_null(strstr(text, "queue 3 of process 1000, GPU 0, compute, ring of 256.0 KiB, "
+				     "busy for 500 ms"));
+	assert_non_null(strstr(text, "It has been held for 4 ms, to make room for pid 7.\n"));
+	assert_non_null(strstr(text, "just now: second\n 1 ms ago: first\n"));
+	assert_null(strstr(text, "gpu_id"));
+	assert_null(strstr(text, "busy_queues"));
+	free(text);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
+static void without_a_daemon_it_says_what_is_missing(void **state)
+{
+	struct gp_cli_daemon_client client = {.socket = -1};
+	struct gp_cli_top_screen screen = {.client = &client, .said = "gpreemptd is not running"};
+	char processes[] = "PID  GPUS\n4711  1\n", *text;
+
+	(void)state;
+	screen.processes = processes;
+	text = drawn(&screen, 80, 24);
+	assert_non_null(strstr(text, "no connection to gpreemptd\n\ngpreemptd is not running\n"));
+	assert_non_null(strstr(text, "Processes that use a GPU now"));
+	assert_non_null(strstr(text, "4711  1\n"));
+	assert_non_null(strstr(text, "\nq quit  ? help  d interval\n"));
+	free(text);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
+/* A line that is as long as the screen is wide was cut, or just fits. */
+static void expect_uncut(const char *text, size_t width)
+{
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") < width);
+}
+
+static void help_fits_80_columns_and_24_lines(void **state)
+{
+	struct gp_proto_msg_job jobs[JOBS];
+	struct gp_cli_top_screen screen = {0};
+	const char *last;
+	char *text;
+
+	(void)state;
+	fill(&screen, jobs, GP_NS_PER_S);
+	for (int width = 60; width < 140; width += 7) {
+		text = drawn(&screen, width, 24);
+		text[strlen(text) - 1] = '\0';
+		last = strrchr(text, '\n') + 1;
+		assert_true(strncmp(last, "q quit  ? help  Enter detail", 28) == 0);
+		assert_true(strlen(last) < (size_t)width);
+		free(text);
+	}
+	gp_cli_top_key(&screen, '?');
+	text = drawn(&screen, 80, 24);
+	expect_uncut(text, 80);
+	assert_non_null(strstr(text, "driver reports."));
+	free(text);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
+static void long_text_is_broken_at_blanks(void **state)
+{
+	struct gp_cli_canvas canvas = {0};
+	char *text;
+
+	(void)state;
+	assert_int_equal(gp_cli_canvas_begin(&canvas, 8, 4), 0);
+	assert_int_equal(gp_cli_canvas_wrap(&canvas, 0, 1, 4, "one two three", 0), 2);
+	assert_int_equal(gp_cli_canvas_wrap(&canvas, 2, 0, 3, "abcdefghijkl", 0), 3);
+	text = text_of(&canvas);
+	assert_string_equal(text, " one two\n three\nabcdefgh\n\n");
+	free(text);
+	gp_cli_canvas_free(&canvas);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +300,11 @@ int main(void)
 		cmocka_unit_test(a_chart_uses_its_lines_and_shows_unknown_as_nothing),
 		cmocka_unit_test(wanted_columns_stay_at_every_width),
 		cmocka_unit_test(keys_select_scroll_and_change_the_view),
+		cmocka_unit_test(the_tree_lists_the_processes_of_a_group),
+		cmocka_unit_test(the_detail_names_the_gpu_in_hex_and_shows_queues_and_why),
+		cmocka_unit_test(without_a_daemon_it_says_what_is_missing),
+		cmocka_unit_test(help_fits_80_columns_and_24_lines),
+		cmocka_unit_test(long_text_is_broken_at_blanks),
 	};
 
 	setlocale(LC_ALL, "C.UTF-8");
