@@ -2,6 +2,7 @@
 """Every timeline that gpreempt writes follows the trace event format: slices nest, tracks have names, flows meet.
 The daemon's is judged in tests/daemon/test_gpreemptd.py."""
 import glob
+import json
 import os
 import tempfile
 import unittest
@@ -28,6 +29,12 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.found({"ph": "X", "name": "a", "ts": 1, "dur": 5, "tid": 3}), ["a track without a name"])
         self.assertEqual(self.found({"ph": "i", "name": "", "ts": 1}), ["without a name"])
 
+    def test_it_finds_counters_that_are_none(self):
+        first = {"ph": "C", "name": "c", "ts": 2, "args": {"n": 1}}
+        self.assertEqual(self.found(first, {"ph": "C", "name": "d", "ts": 1, "args": {"n": 0}}), [])
+        self.assertEqual(self.found(first, {"ph": "C", "name": "c", "ts": 1, "args": {"n": -1}}),
+                         ["a counter without a number", "a counter goes back in time"])
+
     def test_it_finds_flows_and_ends_that_belong_to_nothing(self):
         flow = {"ph": "f", "name": "go", "cat": "go", "id": 1, "ts": 1}
         self.assertEqual(self.found(flow), ["a flow without a begin", "a flow on no slice"])
@@ -52,10 +59,7 @@ class Timeline(unittest.TestCase):
 
     def test_a_simulation_has_counters(self):
         events = self.written("sim", "--time", "300ms", "--policy", "priority", "serve")
-        counters = {}
-        for event in events:
-            if event["ph"] == "C":
-                counters.setdefault(event["name"], []).extend(event["args"].values())
+        counters = timeline.counters(events)
         self.assertEqual(set(counters), {"requests not done", "suspended jobs", "GPU busy (%)"})
         self.assertEqual(set(counters["suspended jobs"]), {0, 1})
         self.assertTrue(all(0 <= value <= 100 for value in counters["GPU busy (%)"]), max(counters["GPU busy (%)"]))
@@ -71,6 +75,24 @@ class Timeline(unittest.TestCase):
         for path in files:
             with self.subTest(os.path.basename(path)):
                 self.assertEqual(timeline.check(self.written("analyze", path)), [])
+
+    def test_it_counts_packets_in_queues_what_runs_and_who_is_held(self):
+        log = timeline.counters(self.written("analyze", fixture("amdlog", "rocm62.log")))
+        self.assertTrue([name for name in log if name.startswith("packets in queue 0x")], list(log))
+        events = self.written("report", *sorted(glob.glob(fixture("rocprof", "v3", "*", "*_trace.csv"))))
+        running = timeline.counters(events)["running on the GPU"]
+        self.assertGreater(max(running), 0)
+        self.assertEqual(running[-1], 0)
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as decisions:
+            for number, (kind, pid, observed) in enumerate((("suspend", 7, False), ("suspend", 8, False), ("suspend", 9, True),
+                                                            ("suspend", 7, False), ("resume", 7, False), ("went", 8, False))):
+                decisions.write(json.dumps({"id": number + 1, "monotonic_ns": 1000 * number, "time_ns": 1000 * number,
+                                            "kind": kind, "why": "inversion", "observed": observed,
+                                            "job": {"id": pid, "pid": pid, "name": "x"}}) + "\n")
+            decisions.flush()
+            events = self.written("analyze", decisions.name)
+        self.assertEqual(timeline.check(events), [])
+        self.assertEqual(timeline.counters(events)["suspended jobs"], [1, 2, 1, 0])
 
     def test_a_profile_of_several_files_has_flows_from_calls_to_kernels(self):
         events = self.written("report", *sorted(glob.glob(fixture("rocprof", "v3", "*", "*_trace.csv"))))

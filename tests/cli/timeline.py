@@ -56,6 +56,29 @@ def check_spans(events, errors):
             errors.append(f"not a pair: {key} {pair}")
 
 
+def check_counters(events, errors):
+    """A counter has numbers, not below 0, in the order of time."""
+    last = {}
+    for event in events:
+        if event["ph"] != "C":
+            continue
+        key, values = (event["pid"], event.get("name")), event.get("args", {"": ""}).values()
+        if not all(isinstance(value, (int, float)) and value >= 0 for value in values):
+            errors.append(f"a counter without a number: {event}")
+        if ns(event) < last.get(key, 0):
+            errors.append(f"a counter goes back in time: {event}")
+        last[key] = ns(event)
+
+
+def counters(events):
+    """{name: [value]}"""
+    found = collections.defaultdict(list)
+    for event in events:
+        if event["ph"] == "C":
+            found[event["name"]] += event["args"].values()
+    return found
+
+
 def check_flows(events, slices, errors):
     """A flow begins before it goes on, and each step stands on a slice of its track."""
     begun = {(e["cat"], e["id"]) for e in events if e["ph"] == "s"}
@@ -85,12 +108,11 @@ def check(events):
             errors.append(f"a track without a name: {event}")
         if phase in "XBiCb" and not event.get("name"):
             errors.append(f"without a name: {event}")
-        if phase == "C" and not all(isinstance(value, (int, float)) for value in event.get("args", {"": ""}).values()):
-            errors.append(f"a counter without a number: {event}")
         if phase == "X":
             slices[event["pid"], event["tid"]].append((ns(event), ns(event) + ns(event, "dur")))
     for track, found in slices.items():
         errors += [f"slices of {track} overlap: {pair}" for pair in overlaps(found)]
+    check_counters(events, errors)
     check_marks(events, errors)
     check_spans(events, errors)
     check_flows(events, slices, errors)

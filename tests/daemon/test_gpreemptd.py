@@ -296,6 +296,10 @@ class Acting(Daemon):
         self.until(lambda: self.gpreempt("log", "--perfetto", path).returncode == 0 and tracks(load(path)) == both,
                    "no work is recorded")
         self.assertTrue([event for event in load(path) if event["ph"] == "X" and event["name"] == "held"])
+        counters = timeline.counters(load(path))
+        self.assertEqual(set(counters), {"queues with work", "GPU busy", "suspended jobs"})
+        self.assertEqual(set(counters["GPU busy"]) - {0, 1}, set())
+        self.assertEqual(max(counters["suspended jobs"]), 1)
         os.unlink(path)
         follower = subprocess.Popen([GPREEMPT, "log", "--follow", "--perfetto", path], stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True, env=self.env)

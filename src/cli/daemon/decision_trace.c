@@ -19,13 +19,24 @@
 #define LOOK_MS 200 /* an event that came while something was asked wakes nobody */
 #define FLUSH   (64u << 10)
 
+/* Processes of the timeline; jobs have their numbers, from 1 on. */
+#define ALL_GPUS 0
+#define A_GPU    (1ull << 40)
+
 enum { DECISIONS = 1, FIRST_QUEUE = 2 }; /* tracks of a job */
 
 struct queue {
 	u64 job;
 	u32 pid, kfd_id, gpu_id;
 	u32 track;
-	bool open; /* a slice of work was begun */
+	bool open;   /* a slice of work was begun */
+	u64 last_ns; /* of its last event: reports of two threads may come in another order */
+};
+
+/* What is counted of a GPU, and of all of them. */
+struct gpu {
+	u32 gpu_id;
+	u64 busy; /* queues with work */
 };
 
 struct trace {
@@ -40,6 +51,11 @@ struct trace {
 	size_t job_count, job_room;
 	struct queue *queues;
 	size_t queue_count, queue_room;
+	struct gpu *gpus;
+	size_t gpu_count, gpu_room;
+	u64 *held; /* jobs that are suspended */
+	size_t held_count, held_room;
+	u64 work_ns, held_ns; /* of the last counter: time does not go back */
 };
 
 static volatile sig_atomic_t stopped;
@@ -109,6 +125,7 @@ static int open_trace(struct trace *trace)
 	/* Standard output may be a file that somebody appends to. */
 	trace->seekable = !standard && fstat(trace->fd, &st) == 0 && S_ISREG(st.st_mode);
 	gp_timeline_begin(&trace->timeline, NULL);
+	gp_timeline_name_process(&trace->timeline, ALL_GPUS, "gpreemptd");
 	return 0;
 }
 
@@ -150,7 +167,7 @@ static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_w
 		return NULL;
 	}
 	queue = &trace->queues[trace->queue_count++];
-	*queue = (struct queue){line->job, line->pid, line->kfd_id, line->gpu_id, track, false};
+	*queue = (struct queue){line->job, line->pid, line->kfd_id, line->gpu_id, track, false, 0};
 	if (line->kfd_id == GP_DAEMON_NONE)
 		snprintf(text, sizeof(text), "pid %u on GPU %x", line->pid, line->gpu_id);
 	else
@@ -158,6 +175,68 @@ static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_w
 			 line->gpu_id);
 	gp_timeline_name_track(&trace->timeline, line->job, track, text);
 	return queue;
+}
+
+/* ---- counters ---- */
+
+static int count(struct trace *trace, u64 process, const char *name, const char *key, u64 at_ns,
+		 u64 value)
+{
+	return add(trace, &(struct gp_timeline_event){.phase = 'C',
+						      .pid = process,
+						      .name = name,
+						      .time_ns = at_ns,
+						      .args = {{key, .number = value}}});
+}
+
+/* A queue of the GPU got work, or has none left. */
+static int count_work(struct trace *trace, u32 gpu_id, u64 at_ns, bool more)
+{
+	struct gpu *gpu = trace->gpus;
+	char name[32];
+	int error;
+
+	while (gpu < trace->gpus + trace->gpu_count && gpu->gpu_id != gpu_id)
+		gpu++;
+	if (gpu == trace->gpus + trace->gpu_count) {
+		if (gp_array_grow((void **)&trace->gpus, trace->gpu_count, &trace->gpu_room,
+				  sizeof(*trace->gpus)))
+			return gp_fail(trace->diag, -ENOMEM, "out of memory");
+		gpu = &trace->gpus[trace->gpu_count++];
+		*gpu = (struct gpu){.gpu_id = gpu_id};
+		snprintf(name, sizeof(name), "GPU %x", gpu_id);
+		gp_timeline_name_process(&trace->timeline, A_GPU | gpu_id, name);
+	}
+	gpu->busy += more ? 1 : gpu->busy ? (u64)-1 : 0;
+	trace->work_ns = GP_MAX(trace->work_ns, at_ns);
+	error = count(trace, A_GPU | gpu_id, "queues with work", "queues", trace->work_ns,
+		      gpu->busy);
+	return error ? error
+		     : count(trace, A_GPU | gpu_id, "GPU busy", "busy", trace->work_ns,
+			     gpu->busy != 0);
+}
+
+static int count_held(struct trace *trace, const struct gp_proto_msg_decision *line)
+{
+	bool held = line->kind == GP_DECISION_SUSPEND;
+	size_t i = 0;
+
+	if (line->observed ||
+	    (!held && line->kind != GP_DECISION_RESUME && line->kind != GP_DECISION_WENT))
+		return 0;
+	while (i < trace->held_count && trace->held[i] != line->job)
+		i++;
+	if (held == (i < trace->held_count))
+		return 0;
+	if (!held)
+		trace->held[i] = trace->held[--trace->held_count];
+	else if (gp_array_grow((void **)&trace->held, trace->held_count, &trace->held_room,
+			       sizeof(*trace->held)))
+		return gp_fail(trace->diag, -ENOMEM, "out of memory");
+	else
+		trace->held[trace->held_count++] = line->job;
+	trace->held_ns = GP_MAX(trace->held_ns, line->at_ns);
+	return count(trace, ALL_GPUS, "suspended jobs", "jobs", trace->held_ns, trace->held_count);
 }
 
 /* ---- events ---- */
@@ -174,6 +253,8 @@ static int add_decision(const struct gp_proto_msg_decision *line, void *data)
 	if (!line->job)
 		return 0;
 	error = name_job(trace, line->job, line->job_name, line->job_pid);
+	if (!error)
+		error = count_held(trace, line);
 	if (error)
 		return error;
 	gp_cli_decision_text(line, text, sizeof(text));
@@ -216,12 +297,15 @@ static int add_work(const struct gp_proto_msg_work *line, void *data)
 	queue = error ? NULL : find_queue(trace, line);
 	if (!queue)
 		return -ENOMEM;
-	if (queue->open)
-		error = mark(trace, queue, line->at_ns, 'E', NULL);
+	queue->last_ns = GP_MAX(queue->last_ns, line->at_ns);
+	if (queue->open != (names[line->work] != NULL))
+		error = count_work(trace, line->gpu_id, line->at_ns, !queue->open);
+	if (!error && queue->open)
+		error = mark(trace, queue, queue->last_ns, 'E', NULL);
 	queue->open = names[line->work] != NULL;
 	if (error || !queue->open)
 		return error;
-	return mark(trace, queue, line->at_ns, 'B',
+	return mark(trace, queue, queue->last_ns, 'B',
 		    line->kfd_id == GP_DAEMON_NONE ? "has the GPU" : names[line->work]);
 }
 
@@ -303,5 +387,7 @@ int gp_cli_decision_perfetto(struct gp_cli_daemon_client *client, struct gp_diag
 	gp_timeline_free(&trace.timeline);
 	free(trace.jobs);
 	free(trace.queues);
+	free(trace.gpus);
+	free(trace.held);
 	return error;
 }

@@ -28,7 +28,8 @@ struct gp_trace_perfetto *gp_trace_perfetto_new(FILE *out)
 }
 
 /* Counted from the clock's start. */
-static u64 since(const struct gp_trace_perfetto *p, const struct gp_event *event, u64 time)
+u64 gp_trace_perfetto_time(const struct gp_trace_perfetto *p, const struct gp_event *event,
+			   u64 time)
 {
 	u64 base = p->base[event->clock];
 
@@ -85,14 +86,15 @@ int gp_trace_perfetto_thread_track(struct gp_trace_perfetto *p, const struct gp_
 void gp_trace_perfetto_mark(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
 			    const char *name, size_t len, const struct gp_event *event)
 {
-	gp_timeline_add(&p->timeline, &(struct gp_timeline_event){
-					      .phase = phase,
-					      .pid = pid,
-					      .tid = tid,
-					      .name = len ? name : "unnamed",
-					      .name_len = len,
-					      .time_ns = since(p, event, event->time_ns),
-				      });
+	gp_timeline_add(&p->timeline,
+			&(struct gp_timeline_event){
+				.phase = phase,
+				.pid = pid,
+				.tid = tid,
+				.name = len ? name : "unnamed",
+				.name_len = len,
+				.time_ns = gp_trace_perfetto_time(p, event, event->time_ns),
+			});
 }
 
 static struct gp_timeline_event slice_of(const struct gp_trace_perfetto *p, u32 pid, u32 tid,
@@ -105,7 +107,7 @@ static struct gp_timeline_event slice_of(const struct gp_trace_perfetto *p, u32 
 		.tid = tid,
 		.name = len ? name : "unnamed",
 		.name_len = len,
-		.time_ns = since(p, event, begin),
+		.time_ns = gp_trace_perfetto_time(p, event, begin),
 		.length_ns = length,
 	};
 
@@ -132,7 +134,7 @@ void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, char phase, u32 pid, u3
 					      .pid = pid,
 					      .tid = tid,
 					      .name = kind,
-					      .time_ns = since(p, event, time),
+					      .time_ns = gp_trace_perfetto_time(p, event, time),
 					      .flow = kind,
 					      .flow_id = id,
 				      });
@@ -147,7 +149,7 @@ int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, con
 		.tid = tid,
 		.name = len ? name : "unnamed",
 		.name_len = len,
-		.time_ns = since(p, event, event->time_ns),
+		.time_ns = gp_trace_perfetto_time(p, event, event->time_ns),
 	};
 
 	if (event->text_len)
@@ -189,7 +191,7 @@ static int put_submitted(struct gp_trace_perfetto *p, char phase, u32 pid, u32 t
 		.pid = pid,
 		.tid = tid,
 		.name = "submit",
-		.time_ns = since(p, event, event->time_ns),
+		.time_ns = gp_trace_perfetto_time(p, event, event->time_ns),
 		.flow = "submit",
 		.flow_id = event->correlation,
 	};
@@ -298,6 +300,10 @@ static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 	lane = put_lane(p, pid, queue, title, event, &tid);
 	if (lane < 0)
 		return lane;
+	if (gp_trace_perfetto_count_run(
+		    p, pid, gp_trace_perfetto_time(p, event, event->time_ns),
+		    gp_trace_perfetto_time(p, event, event->time_ns + event->duration_ns)))
+		return -ENOMEM;
 	return begun && lane == 0 ? put_step(p, 'f', pid, tid, id, event) : 0;
 }
 
@@ -375,6 +381,12 @@ int gp_trace_perfetto_event(void *ctx, const struct gp_event *event)
 	case GP_EVENT_TOTAL:
 	case GP_EVENT_AGENT:
 		return 0;
+	case GP_EVENT_DECISION: {
+		int ret = gp_trace_perfetto_count_held(
+			p, gp_trace_perfetto_time(p, event, event->time_ns), event);
+
+		return ret ? ret : put_instant(p, event);
+	}
 	default:
 		return put_instant(p, event);
 	}
@@ -385,6 +397,7 @@ int gp_trace_perfetto_end(struct gp_trace_perfetto *p)
 	int error;
 
 	put_awaiting(p);
+	gp_trace_perfetto_counters_end(p);
 	error = gp_timeline_end(&p->timeline);
 	gp_timeline_free(&p->timeline);
 	gp_trace_perfetto_log_free(p);

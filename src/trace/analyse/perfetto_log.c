@@ -254,6 +254,8 @@ static int put_packet(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thre
 	}
 	gp_trace_perfetto_slice(p, queue->pid, queue->tid, name, len, event, event->time_ns,
 				GP_PERFETTO_POINT_NS);
+	gp_trace_perfetto_count_depth(p, queue->pid,
+				      gp_trace_perfetto_time(p, event, event->time_ns), event);
 	gp_trace_perfetto_flow(p, thread->depth ? 't' : 's', queue->pid, queue->tid, "packet", flow,
 			       event, event->time_ns);
 	if (await_packet(queue, flow))

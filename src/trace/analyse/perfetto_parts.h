@@ -20,6 +20,7 @@ enum gp_trace_perfetto_group { GP_GROUP_PROCESS, GP_GROUP_GPU, GP_GROUP_COPIES, 
 struct gp_trace_perfetto_thread;
 struct gp_trace_perfetto_queue;
 struct gp_trace_perfetto_stack;
+struct gp_trace_perfetto_change;
 
 struct gp_trace_perfetto {
 	struct gp_timeline timeline;
@@ -45,6 +46,11 @@ struct gp_trace_perfetto {
 	size_t queue_count, queue_capacity;
 	struct gp_map signals; /* (pid, signal) -> queue of the packet that has it, */
 	struct gp_map packets; /* and which packet of that queue */
+	/* Counters. */
+	struct gp_trace_perfetto_change *changes; /* of what runs on a GPU */
+	size_t change_count, change_capacity;
+	struct gp_map held; /* (pid) -> 1 while gpreemptd keeps its job suspended */
+	u64 held_count;
 	/* Kernel functions. */
 	struct gp_map stack_map; /* (track) -> number */
 	struct gp_trace_perfetto_stack *stacks;
@@ -70,6 +76,21 @@ int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, con
 /* A step of a flow, 's', 't' or 'f', on the slice that is there then. */
 void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
 			    const char *kind, u64 id, const struct gp_event *event, u64 time);
+
+/* Counters, at times of the timeline. Something runs on the GPU that has this number .. */
+int gp_trace_perfetto_count_run(struct gp_trace_perfetto *p, u32 pid, u64 begin_ns, u64 end_ns);
+/* .. a packet says how many are in its queue .. */
+void gp_trace_perfetto_count_depth(struct gp_trace_perfetto *p, u32 pid, u64 time_ns,
+				   const struct gp_event *event);
+/* .. and a decision, whether a job is suspended. */
+int gp_trace_perfetto_count_held(struct gp_trace_perfetto *p, u64 time_ns,
+				 const struct gp_event *event);
+/* Writes what is left to write, and frees it. */
+void gp_trace_perfetto_counters_end(struct gp_trace_perfetto *p);
+
+/* A time of the event on the timeline. */
+u64 gp_trace_perfetto_time(const struct gp_trace_perfetto *p, const struct gp_event *event,
+			   u64 time);
 
 static inline u64 gp_perfetto_pid(const struct gp_event *event)
 {
