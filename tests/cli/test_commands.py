@@ -40,7 +40,7 @@ class Names(unittest.TestCase):
         self.assertIn("(there are bash, zsh and fish)", gpreempt("completion", "tcsh").stderr)
         done = gpreempt("sim", "nosuch")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("no scenario 'nosuch' (installed: serve, fair, deadline, multi-process; or give a file)", done.stderr)
+        self.assertIn("no scenario 'nosuch' (installed: serve, fair, deadline, multi-process, cluster; or give a file)", done.stderr)
         self.assertIn("did you mean 'serve'?", gpreempt("sim", "serv").stderr)
         self.assertEqual(gpreempt("-V").stdout, gpreempt("--version").stdout)
 

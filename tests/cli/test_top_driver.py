@@ -154,12 +154,12 @@ class TopDriver(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("built-in scheduler", done.stderr)
 
-    def test_without_a_daemon_and_without_such_a_driver_both_are_named(self):
+    def test_without_a_daemon_and_without_such_a_driver_it_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as empty:
             done = gpreempt("top", "--once", env={"GPREEMPT_DIR": empty})
         self.assertEqual(done.returncode, 1)
         self.assertIn("gpreemptd is not running", done.stderr)
-        self.assertIn("the driver has no built-in scheduler", done.stderr)
+        self.assertIn("'gpreempt ps' lists the processes", done.stderr)
 
     def test_root_is_for_the_driver(self):
         with Tree() as tree:
