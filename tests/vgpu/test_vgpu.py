@@ -105,7 +105,7 @@ class Programs(Machine):
         listing = ("for d in /sys/class/drm/card?; do cd $d/device; echo $(basename $d) $(cat ../../$(basename $d)/dev "
                    "/sys/dev/char/226:${d#*card}/dev current_compute_partition fw_version/mec_fw_version mem_info_vis_vram_total); "
                    "ls drm; done; stat -c %t:%T /dev/dri/card1; ls /sys/bus/pci/devices; cat gpu_busy_percent pp_dpm_sclk; "
-                   "od -An -v -tu2 -N 18 -w18 gpu_metrics; cd hwmon/hwmon1; echo *; cat name freq1_input freq2_input; cat temp1_input 2>&1")
+                   "od -An -v -tu2 -N 18 -w18 gpu_metrics; cd hwmon/hwmon1; echo *; cat name freq1_input freq2_input ../../max_link_speed ../../current_link_width; cat temp1_input 2>&1")
         done = self.vgpu("--personality", "native", "--count", "2", "--", "sh", "-c", listing)
         lines = done.stdout.split("\n")
         self.assertRegex(lines[0], r"^card0 .*SPX 0x[0-9a-f]{8} 206141652992$", done.stdout + done.stderr)
@@ -115,8 +115,9 @@ class Programs(Machine):
         # 384 bytes of layout 1.6; no temperature, no power; 0 % activity.
         self.assertEqual([line.split() for line in lines[9:12]],
                          [["0"], ["0:", "1420Mhz", "*"], ["384", "1537", *["65535"] * 4, "0", "65535", "65535"]])
-        self.assertEqual(lines[12:16], ["device freq1_input freq1_label freq2_input freq2_label name", "amdgpu", "1420000000", "2600000000"])
-        self.assertIn("No such file", lines[16])
+        self.assertEqual(lines[12:18], ["device freq1_input freq1_label freq2_input freq2_label name", "amdgpu", "1420000000", "2600000000",
+                                        "32.0 GT/s PCIe", "16"])
+        self.assertIn("No such file", lines[18])
 
     def test_the_first_line_says_what_is_shown(self):
         poll = {"GPREEMPT_VGPU_POLL": "1"}  # nothing about userfaultfd, whether it is allowed or not

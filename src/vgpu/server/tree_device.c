@@ -11,6 +11,8 @@
 #include "vgpu/server/files.h"
 #include "vgpu/server/tree.h"
 
+#define PCIE_LANES 16
+
 static void add_hex(struct gp_vgpu_files *files, const char *directory, const char *name,
 		    int digits, u32 value)
 {
@@ -41,6 +43,21 @@ static void pci_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile 
 	gp_vgpu_files_text(files, text, "%s/uevent", pci);
 	gp_vgpu_files_link(files, "../../../bus/pci", "%s/subsystem", pci);
 	gp_vgpu_files_link(files, "../../../bus/pci/drivers/amdgpu", "%s/driver", pci);
+}
+
+/* The PCI core's: 16 lanes with 125 MB/s per GT/s each. */
+static void link_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu,
+		       const char *pci)
+{
+	static const char *const prefixes[] = {"max", "current"};
+	char speed[32];
+
+	snprintf(speed, sizeof(speed), "%u.0 GT/s PCIe\n", gpu->pcie_mb_per_s / PCIE_LANES / 125);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(prefixes); i++) {
+		gp_vgpu_files_text(files, speed, "%s/%s_link_speed", pci, prefixes[i]);
+		gp_vgpu_files_number(files, PCIE_LANES, "%s/%s_link_width", pci, prefixes[i]);
+	}
+	gp_vgpu_files_text(files, "active\n", "%s/power/runtime_status", pci);
 }
 
 /* All of VRAM is visible to the CPU (large BAR); see memory_info() in preload/drm.c. */
@@ -124,6 +141,7 @@ static void drm_node(struct gp_vgpu_files *files, const char *pci, const char *n
 		 GP_DRM_MAJOR, minor, name);
 	gp_vgpu_files_text(files, text, "%s/drm/%s/uevent", pci, name);
 	gp_vgpu_files_link(files, "../..", "%s/drm/%s/device", pci, name);
+	gp_vgpu_files_text(files, "unsupported\n", "%s/drm/%s/power/runtime_status", pci, name);
 	snprintf(target, sizeof(target), "../..%s/drm/%s", pci + 4, name);
 	gp_vgpu_files_link(files, target, "/sys/dev/char/%d:%u", GP_DRM_MAJOR, minor);
 	gp_vgpu_files_link(files, target, "/sys/class/drm/%s", name);
@@ -137,6 +155,7 @@ void gp_vgpu_tree_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufi
 
 	snprintf(pci, sizeof(pci), GP_TREE_PCI, bus, bus);
 	pci_files(files, gpu, pci, bus);
+	link_files(files, gpu, pci);
 	memory_files(files, gpu, pci);
 	driver_files(files, gpu, pci);
 	hwmon_files(files, gpu, pci, index);
