@@ -395,11 +395,8 @@ static void smi_events_have_a_descriptor(void)
 /* free() unmaps large blocks without a call of munmap(): the driver would see it all the same. */
 static void freed_memory_is_not_registered_any_more(void)
 {
-	struct {
-		struct gp_kfd_svm_args args;
-		struct gp_kfd_svm_attribute attribute;
-	} set = {.args = {.size = FREED_BYTES, .op = GP_KFD_SVM_SET, .nattr = 1},
-		 .attribute = {GP_KFD_SVM_ACCESS, gpu_id}};
+	const size_t bytes = sizeof(struct gp_kfd_svm_args) + sizeof(struct gp_kfd_svm_attribute);
+	struct gp_kfd_svm_args *set = calloc(1, bytes);
 	struct gp_kfd_alloc_memory_of_gpu_args args = {
 		.size = FREED_BYTES,
 		.gpu_id = gpu_id,
@@ -411,11 +408,16 @@ static void freed_memory_is_not_registered_any_more(void)
 
 	mallopt(M_MMAP_THRESHOLD, FREED_BYTES);
 	block = malloc(FREED_BYTES + 8192);
-	CHECK(block);
+	CHECK(block && set);
 	first = ((uintptr_t)block + 4095) & ~4095ull;
-	set.args.start_addr = args.va_addr = first;
-	CHECK(call(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', _IOC_NR(GP_KFD_IOC_SVM), sizeof(set)),
-		   &set) == 0);
+	set->start_addr = args.va_addr = first;
+	set->size = FREED_BYTES;
+	set->op = GP_KFD_SVM_SET;
+	set->nattr = 1;
+	set->attrs[0] = (struct gp_kfd_svm_attribute){GP_KFD_SVM_ACCESS, gpu_id};
+	CHECK(call(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', _IOC_NR(GP_KFD_IOC_SVM), bytes), set) ==
+	      0);
+	free(set);
 	CHECK(call(kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == -EADDRINUSE);
 	free(block);
 	CHECK(mmap((void *)(uintptr_t)first, FREED_BYTES, PROT_NONE,
