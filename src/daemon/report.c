@@ -462,6 +462,11 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 		.reading_error = device->on_gpu.error,
 		.active_ns = device->on_gpu.active_ns,
 		.switches_lost = device->on_gpu.lost,
+		.memory_total = device->memory.total,
+		.memory_free = device->memory.free,
+		.milliwatts = device->memory.milliwatts,
+		.celsius = device->memory.celsius,
+		.mhz = device->memory.mhz,
 	};
 	if (device->running)
 		out->busy_ns += now - GP_MIN(device->busy_since, now);

@@ -19,6 +19,7 @@ struct gp_inspect_ps_row {
 	const struct gp_gpu_process *gpu; /* in the snapshot's list */
 	bool busy_known;                  /* the caller may know for how long it had a GPU */
 	u64 busy_ns;
+	u64 memory;       /* the caller may know, where the driver lists none: on all GPUs; 0: no */
 	char held_by[64]; /* the caller may know: "slurm"; "": not held by name */
 };
 

@@ -190,14 +190,17 @@ struct gp_proto_msg_device {
 	u32 broken; /* 1: preempting is switched off, a driver call failed badly */
 	u32 members, running, held, admitted_ppm;
 	u64 suspend_ns, resume_ns;
-	u64 busy_ns;               /* in all, with a job running on it */
-	u32 stands_down, reserved; /* enum gp_proto_stand */
-	u64 again_ns;              /* GP_DAEMON_NEVER: does not stand down */
-	u64 stood_down;            /* times */
-	u32 reading;               /* enum gp_proto_reading */
-	s32 reading_error;         /* FAILED: -errno */
-	u64 active_ns;             /* time that a process had it */
-	u64 switches_lost;         /* records that are missing; times are too small by them */
+	u64 busy_ns;                   /* in all, with a job running on it */
+	u32 stands_down;               /* enum gp_proto_stand */
+	u32 mhz;                       /* clock; 0 as below */
+	u64 again_ns;                  /* GP_DAEMON_NEVER: does not stand down */
+	u64 stood_down;                /* times */
+	u32 reading;                   /* enum gp_proto_reading */
+	s32 reading_error;             /* FAILED: -errno */
+	u64 active_ns;                 /* time that a process had it */
+	u64 switches_lost;             /* records that are missing; times are too small by them */
+	u64 memory_total, memory_free; /* total 0: not known, or the driver's files show it */
+	u32 milliwatts, celsius;       /* 0: likewise */
 	char name[GP_PROTO_NAME];
 };
 

@@ -46,7 +46,8 @@ static const struct field device_fields[] = {
 	G(broken, U32), G(members, U32), G(running, U32), G(held, U32), G(admitted_ppm, U32),
 	G(suspend_ns, U64), G(resume_ns, U64), G(busy_ns, U64), G(stands_down, U32),
 	G(again_ns, U64), G(stood_down, U64), G(reading, U32), G(reading_error, S32),
-	G(active_ns, U64), G(switches_lost, U64), G(name, TEXT),
+	G(active_ns, U64), G(switches_lost, U64), G(memory_total, U64), G(memory_free, U64),
+	G(milliwatts, U32), G(celsius, U32), G(mhz, U32), G(name, TEXT),
 	{0},
 };
 

@@ -143,7 +143,7 @@ static json_t *usage_list(const struct gp_inspect_ps *ps, const struct gp_gpu_pr
 }
 
 /* The figures of all GPUs together. */
-static void put_sums(struct gp_cli_row *row, const struct gp_gpu_process *gpu)
+static void put_sums(struct gp_cli_row *row, const struct gp_gpu_process *gpu, u64 memory)
 {
 	struct sum vram = {0}, sdma = {0}, occupancy = {0}, evicted = {0};
 	size_t gpus = gpu->usage_count;
@@ -157,7 +157,7 @@ static void put_sums(struct gp_cli_row *row, const struct gp_gpu_process *gpu)
 		add(&evicted, usage, GP_USAGE_EVICTED, usage->evicted_ms);
 	}
 	gp_cli_put(row, "vram_bytes", "VRAM", GP_CLI_RIGHT,
-		   sum_value(row, &vram, gpus, GP_UNIT_BYTES, 1));
+		   memory ? gp_v_bytes(memory) : sum_value(row, &vram, gpus, GP_UNIT_BYTES, 1));
 	gp_cli_put(row, "sdma_ns", "SDMA", GP_CLI_RIGHT,
 		   sum_value(row, &sdma, gpus, GP_UNIT_NS, 1000));
 	gp_cli_put(row, "cu_occupancy", "CUS", GP_CLI_RIGHT,
@@ -202,7 +202,7 @@ static void put_process(struct gp_cli_row *row, const struct gp_inspect_ps *ps,
 		   gp_v_text_or_missing(item->held_by));
 	gp_cli_put(row, "busy_ns", ps->busy_known ? "BUSY" : NULL, GP_CLI_RIGHT,
 		   gp_v_if(item->busy_known, gp_v_ns(item->busy_ns)));
-	put_sums(row, gpu);
+	put_sums(row, gpu, item->memory);
 	gp_cli_put(row, NULL, "COMMAND", 0, gp_v_text_or_missing(p->command));
 	gp_buf_free(&gpus);
 	gp_buf_free(&counts);
@@ -276,8 +276,10 @@ static void add_daemon(struct gp_inspect_ps *ps)
 		if (jobs[i].away == GP_AWAY_OWNER && jobs[i].kept == GP_KEPT_HELD)
 			add_held(ps, &jobs[i]);
 		for (size_t k = 0; k < ps->count; k++) {
-			if (!jobs[i].activity || jobs[i].processes != 1 ||
-			    ps->rows[k].gpu->pid != jobs[i].pid)
+			if (jobs[i].processes != 1 || ps->rows[k].gpu->pid != jobs[i].pid)
+				continue;
+			ps->rows[k].memory = jobs[i].memory;
+			if (!jobs[i].activity)
 				continue;
 			ps->rows[k].busy_known = ps->busy_known = true;
 			ps->rows[k].busy_ns = jobs[i].active_ns;

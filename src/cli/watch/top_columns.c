@@ -146,6 +146,43 @@ static const char *field(struct gp_cli_row *row, const char *text, size_t size)
 	return gp_cli_text(row, "%.*s", (int)size, text);
 }
 
+/* The arguments of the job's first process: a list of "python3" tells nobody which is which. Its
+ * program is the name, and the folder of the first argument is left out. NULL: not known. */
+static const char *arguments_of(struct gp_cli_row *row, const struct gp_cli_top_data *top,
+				const struct gp_proto_msg_job *job, const char *name)
+{
+	for (size_t i = 0; i < top->machine.count; i++) {
+		const struct gp_inspect_ps_row *item = &top->machine.rows[i];
+		const char *command = item->process.command, *end, *slash;
+		int length;
+
+		if (item->gpu->pid != job->pid || !item->process_known)
+			continue;
+		end = strchr(command, ' ');
+		if (!end || !end[1])
+			return NULL;
+		slash = memrchr(command, '/', (size_t)(end - command));
+		command = slash ? slash + 1 : command;
+		if (strncmp(command, name, strlen(name)) != 0)
+			return NULL; /* it renamed itself */
+		command = end + 1;
+		length = (int)strcspn(command, " ");
+		slash = *command == '-' ? NULL : memrchr(command, '/', (size_t)length);
+		return gp_cli_text(row, "%s", slash ? slash + 1 : command);
+	}
+	return NULL;
+}
+
+static struct gp_show_value name_value(struct gp_cli_row *row, const struct gp_cli_top_data *top,
+				       const struct gp_proto_msg_job *job)
+{
+	const char *name = field(row, job->name, sizeof(job->name));
+	const char *arguments = arguments_of(row, top, job, name);
+
+	return arguments ? gp_v_as(gp_v_text(name), gp_cli_text(row, "%s %s", name, arguments))
+			 : gp_v_text(name);
+}
+
 /* The driver does not know what gpreemptd knows of its jobs, and the other way round. */
 static bool any_slices(const struct gp_cli_top_data *top)
 {
@@ -358,8 +395,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "priority", "PRIO", RIGHT_AT(4, 5) | GP_CLI_RANK(3),
 		   gp_v_count(job->priority));
 	gp_cli_put(row, "weight", NULL, 0, gp_v_if(daemon, gp_v_count(job->weight)));
-	gp_cli_put(row, "name", "NAME", AT(20, 0),
-		   gp_v_if(known, gp_v_text(field(row, job->name, sizeof(job->name)))));
+	gp_cli_put(row, "name", "NAME", AT(20, 0), gp_v_if(known, name_value(row, top, job)));
 	gp_cli_put(row, "group", NULL, 0,
 		   gp_v_text_or_missing(field(row, job->group, sizeof(job->group))));
 	gp_cli_put(row, "rule", NULL, 0,

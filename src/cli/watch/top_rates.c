@@ -148,5 +148,10 @@ bool gp_cli_top_usage(const struct gp_cli_top_data *top, const struct gp_proto_m
 		if (process->pid == job->pid || is_member(top, process->pid, job->id))
 			gp_cli_top_process_usage(process, out);
 	}
+	/* Of CUDA programs the driver lists none. */
+	if (!(out->valid & GP_USAGE_VRAM) && job->memory) {
+		out->valid |= GP_USAGE_VRAM;
+		out->vram_bytes = job->memory;
+	}
 	return out->valid != 0;
 }

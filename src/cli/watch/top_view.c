@@ -32,17 +32,41 @@ static void read_holds(struct gp_cli_top_data *top)
 	free(holder);
 }
 
+/* What gpreemptd knows of a GPU whose driver has no files for it. */
+static void add_sensors(const struct gp_proto_msg_device *device, struct gp_inspect_sensors *out)
+{
+	if (device->memory_total) {
+		out->valid |= GP_SENSOR_VRAM_TOTAL | GP_SENSOR_VRAM_USED;
+		out->vram_total = device->memory_total;
+		out->vram_used = device->memory_total - device->memory_free;
+	}
+	if (device->milliwatts) {
+		out->valid |= GP_SENSOR_POWER;
+		out->power_uw = 1000ull * device->milliwatts;
+	}
+	if (device->celsius) {
+		out->valid |= GP_SENSOR_TEMPERATURE;
+		out->temperature_mc = 1000ull * device->celsius;
+	}
+	if (device->mhz) {
+		out->valid |= GP_SENSOR_CLOCK;
+		out->clock_hz = 1000000ull * device->mhz;
+	}
+}
+
 /* What the drivers list, for names, addresses, memory and sensors; without it these are missing. */
 static void read_machine(struct gp_cli_top_data *top)
 {
 	struct gp_root root = {.dir = ""};
 
+	for (size_t i = 0; i < top->device_count; i++)
+		add_sensors(&top->devices[i], &top->sensors[i]);
 	if (gp_inspect_ps_read(&root, NULL, &top->machine))
 		return;
 	for (size_t i = 0; i < top->device_count; i++) {
 		const struct gp_gpu *gpu = gp_cli_top_gpu(top, top->devices[i].gpu_id);
 
-		if (gpu)
+		if (gpu && !top->sensors[i].valid)
 			gp_inspect_sensors_read(&root, gpu, &top->sensors[i]);
 	}
 }

@@ -27,13 +27,17 @@ static void on_line(struct gp_daemon_child *child, const char *line)
 {
 	struct gp_daemon *daemon = child->daemon;
 	struct gp_daemon_client *client;
-	u64 value[3];
+	u64 value[6];
 
-	if (strncmp(line, "gpu ", 4) == 0 && numbers(line + 4, value, 3)) {
+	if (strncmp(line, "gpu ", 4) == 0 && numbers(line + 4, value, 6)) {
 		for (u32 i = 0; i < daemon->device_count; i++) {
 			if (daemon->devices[i].gpu_id == value[0])
 				daemon->devices[i].memory = (struct gp_daemon_device_memory){
-					.total = value[1], .free = GP_MIN(value[2], value[1])};
+					.total = value[1],
+					.free = GP_MIN(value[2], value[1]),
+					.milliwatts = (u32)value[3],
+					.celsius = (u32)value[4],
+					.mhz = (u32)value[5]};
 		}
 	} else if (strncmp(line, "process ", 8) == 0 && numbers(line + 8, value, 2)) {
 		client = gp_daemon_host_client(daemon, (u32)value[0]);
@@ -64,15 +68,16 @@ static void on_end(struct gp_daemon_child *child, int status)
 	forget(child->daemon);
 }
 
+/* Not only while jobs take turns, which begin and end with every pause of a trainer. */
 static bool is_wanted(const struct gp_daemon *daemon)
 {
-	bool wanted = daemon->in_turns;
-
-	if (daemon->config.mode != GP_MODE_ACT || daemon->ending)
+	if (daemon->ending)
 		return false;
-	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs)
-		wanted |= job->swap.when == GP_SWAP_PRESSURE;
-	return wanted;
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+		if (client->queue_count && gp_gpu_has(client->queues[0].gpu_id, GP_GPU_SLICES))
+			return true;
+	}
+	return false;
 }
 
 void gp_daemon_memory_adapt(struct gp_daemon *daemon)
@@ -85,6 +90,7 @@ void gp_daemon_memory_adapt(struct gp_daemon *daemon)
 	if (child && !wanted) {
 		gp_daemon_child_leave(child);
 		daemon->memory_helper = NULL;
+		daemon->memory_again_ns = 0;
 		forget(daemon);
 	} else if (!child && wanted && gp_monotonic_ns() >= daemon->memory_again_ns) {
 		child = gp_daemon_child_find("gpreemptd", path, sizeof(path))

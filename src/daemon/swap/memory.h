@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much memory GPUs have and processes keep on them, as NVML reports it (NVIDIA). A helper reads
- * it (child.h), because the daemon must not contain NVML; it runs while a figure is needed: batch
- * jobs take turns, so that those that wait keep memory, or a rule swaps jobs out on pressure.
+ * How much memory GPUs have and processes keep on them, and the sensors of the GPUs, as NVML
+ * reports them (NVIDIA). A helper reads them (child.h), because the daemon must not contain NVML;
+ * it runs while there is a job on such a GPU.
  */
 #ifndef GP_DAEMON_MEMORY_H
 #define GP_DAEMON_MEMORY_H
@@ -10,7 +10,8 @@
 #include "daemon/swap/child.h"
 
 struct gp_daemon_device_memory {
-	u64 total, free; /* total 0: not known */
+	u64 total, free;              /* total 0: not known */
+	u32 milliwatts, celsius, mhz; /* each 0: not known */
 };
 
 #define GP_DAEMON_MEMORY_HELPER "--memory-helper" /* of gpreemptd: be that helper */

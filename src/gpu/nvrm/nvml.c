@@ -9,7 +9,7 @@
 
 #include "gpu/gpu.h"
 
-enum { INTERVAL_MS = 1000 };
+enum { INTERVAL_MS = 1000, SENSOR_GPU = 0, CLOCK_SM = 1 }; /* the latter two: nvml.h */
 
 static bool take(void *library, const char *name, void *function)
 {
@@ -23,7 +23,12 @@ bool gp_nvrm_nvml_load(struct gp_nvrm_nvml *nvml)
 {
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	return library && take(library, "nvmlInit_v2", &nvml->init) &&
+	if (!library)
+		return false;
+	take(library, "nvmlDeviceGetPowerUsage", &nvml->power);
+	take(library, "nvmlDeviceGetTemperature", &nvml->temperature);
+	take(library, "nvmlDeviceGetClockInfo", &nvml->clock);
+	return take(library, "nvmlInit_v2", &nvml->init) &&
 	       take(library, "nvmlDeviceGetCount_v2", &nvml->count) &&
 	       take(library, "nvmlDeviceGetHandleByIndex_v2", &nvml->device) &&
 	       take(library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml->processes) &&
@@ -35,12 +40,19 @@ static void report_device(const struct gp_nvrm_nvml *nvml, void *device,
 			  struct gp_nvrm_nvml_process *processes)
 {
 	struct gp_nvrm_nvml_memory memory;
-	u32 minor, count = GP_NVRM_NVML_PROCESSES;
+	u32 minor, count = GP_NVRM_NVML_PROCESSES, milliwatts, celsius, mhz;
 
 	if (nvml->minor(device, &minor) || nvml->memory(device, &memory))
 		return;
-	printf("gpu %u %llu %llu\n", GP_GPU_NVIDIA + minor, (unsigned long long)memory.total,
-	       (unsigned long long)memory.free);
+	if (!nvml->power || nvml->power(device, &milliwatts))
+		milliwatts = 0;
+	if (!nvml->temperature || nvml->temperature(device, SENSOR_GPU, &celsius))
+		celsius = 0;
+	if (!nvml->clock || nvml->clock(device, CLOCK_SM, &mhz))
+		mhz = 0;
+	printf("gpu %u %llu %llu %u %u %u\n", GP_GPU_NVIDIA + minor,
+	       (unsigned long long)memory.total, (unsigned long long)memory.free, milliwatts,
+	       celsius, mhz);
 	if (nvml->processes(device, &count, processes))
 		return;
 	for (u32 i = 0; i < count && i < GP_NVRM_NVML_PROCESSES; i++) {

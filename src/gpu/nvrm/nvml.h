@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As much of NVML as is used: the memory of GPUs and of processes on them. It is loaded where it is
- * needed, which is never in a program that goes on afterwards: gp-swap and the helper of gpreemptd.
+ * As much of NVML as is used: memory and sensors of GPUs, the memory of processes on them. It is
+ * loaded where it is needed, which is never in a program that goes on afterwards: gp-swap and the
+ * helper of gpreemptd.
  */
 #ifndef GP_GPU_NVRM_NVML_H
 #define GP_GPU_NVRM_NVML_H
@@ -27,13 +28,18 @@ struct gp_nvrm_nvml {
 	int (*processes)(void *device, u32 *count, struct gp_nvrm_nvml_process *processes);
 	int (*memory)(void *device, struct gp_nvrm_nvml_memory *memory);
 	int (*minor)(void *device, u32 *minor);
+	/* The rest may be missing, or fail on some GPUs. */
+	int (*power)(void *device, u32 *milliwatts);
+	int (*temperature)(void *device, u32 sensor, u32 *celsius);
+	int (*clock)(void *device, u32 which, u32 *mhz);
 };
 
 /* Loads and initialises it. False: it is not there. */
 bool gp_nvrm_nvml_load(struct gp_nvrm_nvml *nvml);
 
-/* Prints the memory of all GPUs and processes on standard output, once per second, until standard
- * input ends: "gpu ID TOTAL FREE", "process PID BYTES", "end". Returns the exit status. */
+/* Prints what it knows of all GPUs and processes on standard output, once per second, until
+ * standard input ends: "gpu ID TOTAL FREE MILLIWATTS CELSIUS MHZ" (bytes; of the others 0 is not
+ * known), "process PID BYTES", "end". Returns the exit status. */
 int gp_nvrm_nvml_report(void);
 
 #endif

@@ -55,6 +55,27 @@ FUNCTION(nvmlDeviceGetMinorNumber, (void *device, u32 *minor))
 	return 0;
 }
 
+FUNCTION(nvmlDeviceGetPowerUsage, (void *device, u32 *milliwatts))
+{
+	(void)device;
+	*milliwatts = 523400;
+	return 0;
+}
+
+/* Not on this GPU. */
+FUNCTION(nvmlDeviceGetTemperature, (void *device, u32 sensor, u32 *celsius))
+{
+	(void)device, (void)sensor, (void)celsius;
+	return 3;
+}
+
+FUNCTION(nvmlDeviceGetClockInfo, (void *device, u32 which, u32 *mhz))
+{
+	(void)device;
+	*mhz = which == 1 ? 1785 : 0;
+	return 0;
+}
+
 FUNCTION(nvmlDeviceGetMemoryInfo, (void *device, u64 *memory))
 {
 	(void)device;

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 import unittest
 
 from nvidia_stage import ACT, OFFLINE_US, ONLINE_US, DaemonStage, slice_us
@@ -70,6 +71,27 @@ class Seen(DaemonStage):
         said = lambda: "While it waits it keeps 64.0 MiB of GPU memory." in self.gpreempt("why", str(first.process.pid)).stdout
         self.until(said, "why does not say what it keeps")
         self.until(lambda: f"gpreempt_held_memory_bytes {64 << 20}\n" in self.metrics(), "no metric")
+
+    def test_top_and_ps_show_memory_and_sensors_of_the_driver(self):
+        self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
+        self.start_daemon("[daemon]\nmode = observe\n")
+        for _ in range(2):  # again, after a while without a program
+            program = self.program("--class", "offline")
+            self.keeper.ask(f"know{program.process.pid}")
+            self.until(lambda: self.job(program).get("vram_bytes") == 64 << 20, "no memory")
+            row = next(row for row in json.loads(self.gpreempt("ps", "--json").stdout)["processes"]
+                       if row["pid"] == program.process.pid)
+            self.assertEqual(row["vram_bytes"], 64 << 20)
+            device = self.device()
+            self.assertEqual((device["vram_bytes"], device["power_uw"], device["clock_hz"], device["temperature_mc"]),
+                             (100 << 30, 523400000, 1785000000, None))
+            self.assertRegex(self.gpreempt("top", "--once").stdout, r"523 W")
+            program.close()
+            self.until(lambda: not self.jobs(), "the job stays")
+
+    def test_top_names_the_arguments_of_a_program(self):
+        self.start_and_wait()
+        self.assertRegex(self.gpreempt("top", "--once").stdout, r"(?m) fake_target \S")
 
     def test_the_timeline_has_a_track_for_each_process(self):
         trainer = self.start_and_wait()
@@ -159,13 +181,21 @@ class Seen(DaemonStage):
     def held(self):
         return [job["pid"] for job in self.jobs() if job["state"] == "suspended"]
 
+    def nobody_waits(self):
+        """For three turns: between two turns both run."""
+        end = time.monotonic() + 0.6
+        while time.monotonic() < end:
+            if self.held():
+                return False
+        return True
+
     def test_an_idle_batch_job_does_not_take_turns(self):
         busy = self.start_and_wait()
         idle = self.program("--class", "offline")
         self.until(self.held, "no turns")
         self.until(lambda: self.held() == [busy.process.pid], "not its turn")
         self.switch(("start", busy), ("end", busy))
-        self.until(lambda: not self.held(), "the idle one keeps its turn")
+        self.until(self.nobody_waits, "the idle one keeps its turn")
         self.switch(("start", busy))
         self.until(lambda: self.job(busy)["gpu_share_ppm"], "it has the GPU and is not seen")
         self.assertEqual(self.held(), [])
@@ -180,7 +210,7 @@ class Seen(DaemonStage):
         self.program("--class", "online")
         self.until(lambda: self.held() == [busy.process.pid], "not its turn")
         self.switch(("start", busy), ("end", busy))
-        self.until(lambda: not self.held(), "the idle one keeps its turn")
+        self.until(self.nobody_waits, "the idle one keeps its turn")
         self.program("--class", "offline")
         self.until(lambda: len(self.slices()) == 4 and self.slices()[3] == OFFLINE_US, "no slice for the new one")
         self.assertEqual(self.slices(), [OFFLINE_US, OFFLINE_US, ONLINE_US, OFFLINE_US])
