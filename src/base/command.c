@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "base/utf8.h"
@@ -238,8 +239,11 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 	struct gp_command_diag *sink = (struct gp_command_diag *)diag;
 	const char *label = "";
 
-	/* What was printed so far belongs before the message. */
+	/* What was printed so far belongs before the message; a line that shows progress makes room
+	 * for it. */
 	fflush(stdout);
+	if (!sink->kept && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
 	if (severity == GP_ERROR)
 		sink->errors++;
 	else

@@ -104,8 +104,8 @@ static void warn_about_input(const struct gp_inspect_find_input *input, u32 name
 			input->name, name_pid);
 	if (stats->torn || stats->overlong)
 		gp_diag(diag, GP_WARNING,
-			"%s:%llu: first damaged line (torn lines: %llu, overlong lines: %llu); the "
-			"readable parts of damaged lines are used",
+			"%s: some lines are damaged, line %llu first (mixed with another: %llu, "
+			"longer than the reader allows: %llu); their readable parts are used",
 			input->name, (unsigned long long)stats->first_bad_line,
 			(unsigned long long)stats->torn, (unsigned long long)stats->overlong);
 }

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import socket
 import shutil
 import tempfile
@@ -114,6 +115,14 @@ class Analyze(unittest.TestCase):
             done = gpreempt("analyze", "--json", "-", stdin=theirs)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("cannot read standard input: Connection reset by peer", done.stderr)
+
+    def test_an_empty_queue_is_a_backlog_of_0(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log, open(fixture("amdlog", "rocm71.log")) as text:
+            lines = [line for line in text if "rptr=" not in line or "arrier" in line]
+            log.writelines(re.sub(r"rptr=\d+, wptr=\d+", "rptr=7, wptr=7", line) for line in lines)
+            log.flush()
+            rows = gpreempt_json("analyze", "--json", log.name)["indicators"]["rows"]
+        self.assertIn(0, [row["found"] for row in rows if row["indicator"] == "backlog"], rows)
 
     def test_the_trace_clock_is_what_was_said(self):
         result = gpreempt_json("analyze", "--json", "--trace-clock", "mono", GRAPH)

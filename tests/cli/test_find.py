@@ -64,13 +64,21 @@ class FindLog(unittest.TestCase):
         self.assertIn("no pid", done.stderr)
         self.assertEqual([p["pid"] for p in everything], [None, 158036])
 
+    def test_a_log_without_packets_says_how_long_queues_lived_and_how_many_streams_they_had(self):
+        path = fixture("amdlog", "rocm70_level3.log")
+        queue = gpreempt_json("find", "--no-live", "--all", "--json", path)[0]["queues"][0]
+        self.assertEqual((queue["streams"], queue["streams_max"]), (0, 2))
+        self.assertLess(queue["first_ns"], queue["last_ns"])
+        self.assertIn(" had 2 ", gpreempt("find", "--no-live", "--all", path).stdout)
+
     def test_torn_lines_are_warned_about(self):
         torn = fixture("amdlog", "torn.log")
         done = gpreempt("find", "--no-live", "--all", "--json", torn)
         self.assertEqual(done.returncode, 0, done.stderr)
         read = json.loads(done.stdout)[0]["inputs"][0]
         self.assertGreater(read["torn"], 0)
-        self.assertRegex(done.stderr, r"warning: %s:\d+: first damaged line \(torn lines: %d, overlong lines: %d\)"
+        self.assertRegex(done.stderr, r"warning: %s: some lines are damaged, line \d+ first "
+                         r"\(mixed with another: %d, longer than the reader allows: %d\)"
                          % (re.escape(torn), read["torn"], read["overlong"]))
         with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
             log.write(":3:hip_device_runtime.cpp   :622 : 93675001763 us: [pid:7 tid:0x7f116063e640]  hipGetDevice ( 0x7f116063bb78 )\n")

@@ -32,6 +32,8 @@ class Report(unittest.TestCase):
         done = gpreempt("report", V1, V3)
         self.assertEqual(done.returncode, 0)
         self.assertIn("different versions of rocprof", done.stderr)
+        # The time between two runs says nothing.
+        self.assertIsNone(gpreempt_json("report", "--json", V1, V3)["run"]["wall_ns"])
 
     def test_what_is_no_profile_is_passed_over_or_refused(self):
         with tempfile.TemporaryDirectory() as place:

@@ -126,7 +126,8 @@ class Programs(Machine):
                                       "in 4 XCCs (personality native)\n")
         done = self.vgpu("--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: AMD Instinct MI308X, shown as gfx90a with 80 CUs "
-                                      "in 1 XCC (personality compat)\n")
+                                      "in 1 XCC (personality compat); programs may print MI210, a product with "
+                                      "that gfx\n")
 
     @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
     def test_where_userfaultfd_is_forbidden_doorbells_are_polled_and_it_says_so(self):

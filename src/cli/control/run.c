@@ -275,8 +275,9 @@ static const struct gp_option options[] = {
 	    "(default 1), for the policies fair and quantum; same as\n"
 	    "weight = W x 100 in a [rule] section of gpreemptd.conf")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("deadline of each request (5ms, 500us, 1s); recorded only:\n"
-	    "gpreemptd uses the deadline of a [rule] section")},
+	 N_("announce that each request must be done within TIME, such as\n"
+	    "5ms; to schedule by deadlines, set 'deadline' in a [rule]\n"
+	    "section of gpreemptd.conf as well")},
 	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME|auto", GP_COMPLETE_NONE,
 	 N_("CUDA: switch the GPU to this program when a request is\nannounced, and keep it for at "
 	    "most TIME (up to 20ms);\nauto: when a request arrives on a socket, pipe or\neventfd "

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/bundle.h"
+#include "cli/files/reading.h"
 #include "cli/files/report_command.h"
 #include "trace/analyse/inquiry.h"
 #include "base/lines.h"
@@ -79,6 +80,7 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 static int read_file(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
 		     const char *path)
 {
+	struct gp_cli_file_watch reading;
 	const char *name;
 	int fd = gp_cli_report_open(&arguments->cli, path, &name), error;
 
@@ -86,7 +88,9 @@ static int read_file(struct arguments *arguments, struct gp_trace_inquiry *inqui
 		fd = seekable(&arguments->cli, fd, name);
 	if (fd < 0)
 		return fd;
+	gp_cli_file_watch_begin(&reading, fd, name);
 	error = gp_trace_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
+	gp_cli_file_watch_end(&reading);
 	close(fd);
 	return error;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/files/reading.h"
 #include "cli/files/report_command.h"
 #include "trace/read/amdlog.h"
 #include "trace/analyse/compare.h"
@@ -28,12 +29,15 @@ static int read_log(struct gp_cli_report_cli *cli, const char *path,
 {
 	struct gp_trace_amdlog_options options = {0};
 	struct gp_trace_amdlog_stats stats;
+	struct gp_cli_file_watch reading;
 	int fd = gp_cli_report_open(cli, path, &options.name), error;
 
 	if (fd < 0)
 		return fd;
+	gp_cli_file_watch_begin(&reading, fd, options.name);
 	error = gp_trace_amdlog_read(fd, &options, &cli->sink.diag, gp_trace_workload_event,
 				     workload, &stats);
+	gp_cli_file_watch_end(&reading);
 	close(fd);
 	if (!error && (stats.torn || stats.overlong))
 		gp_diag(&cli->sink.diag, GP_WARNING,

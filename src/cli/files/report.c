@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/daemon/diary.h"
+#include "cli/files/reading.h"
 #include "cli/files/report_command.h"
 #include "trace/analyse/submission.h"
 #include "trace/read/rocprof.h"
@@ -185,14 +186,17 @@ static int read_inputs(struct arguments *arguments)
 
 	for (size_t i = 0; i < arguments->count; i++) {
 		struct input *input = &arguments->inputs[i];
+		struct gp_cli_file_watch reading;
 		const char *name;
 		int fd = gp_cli_report_open(&arguments->cli, input->path, &name), error;
 
 		if (fd < 0)
 			return fd;
 		gp_trace_submission_next_input(&arguments->submission);
+		gp_cli_file_watch_begin(&reading, fd, name);
 		error = gp_trace_rocprof_read(fd, name, &arguments->cli.sink.diag, take_event,
 					      arguments, &input->stats);
+		gp_cli_file_watch_end(&reading);
 		close(fd);
 		if (error)
 			return error;
@@ -200,7 +204,8 @@ static int read_inputs(struct arguments *arguments)
 		rows += input->stats.rows;
 		versions[gp_trace_rocprof_version(input->stats.kind)] = true;
 	}
-	if (versions[1] + versions[2] + versions[3] > 1)
+	arguments->submission.unrelated = versions[1] + versions[2] + versions[3] > 1;
+	if (arguments->submission.unrelated)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s",
 			_("the files come from different versions of rocprof and therefore from "
 			  "different runs; their figures are added up"));

@@ -315,22 +315,24 @@ const struct gp_command gp_cli_find = {
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List the GPU queues of a process"),
-	.description =
-		N_("Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and "
-		   "matches\n"
-		   "queues by ring base and queue object. In the output, '-' means unknown.\n"
-		   "\n"
-		   "HSA ID is the id= of the log. KFD ID is the driver's id; '? 0,1' means that "
-		   "several\n"
-		   "ids are possible. ACTIVE: the queue is in a hardware slot now or, if there is "
-		   "only a\n"
-		   "log, the log does not show its deletion. RPTR, WPTR and BACKLOG are in "
-		   "packets; if\n"
-		   "they come from a log, they are those of the last packet, and BACKLOG is the "
-		   "number\n"
-		   "of packets ahead of it. FIRST (s) and LAST (s) are times on the clock of the "
-		   "log.\n"
-		   "SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
+	.description = N_(
+		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and "
+		"matches\n"
+		"queues by ring base and queue object. In the output, '-' means unknown.\n"
+		"\n"
+		"HSA ID is the id= of the log. KFD ID is the driver's id; '? 0,1' means that "
+		"several\n"
+		"ids are possible. ACTIVE: the queue is in a hardware slot now or, if there is "
+		"only a\n"
+		"log, the log does not show its deletion. RPTR, WPTR and BACKLOG are in "
+		"packets; if\n"
+		"they come from a log, they are those of the last packet, and BACKLOG is the "
+		"number\n"
+		"of packets ahead of it. STREAMS: HIP streams that share the queue; 'had 4': none\n"
+		"is left of at most 4. FIRST (s) and LAST (s) are the times of the first and last\n"
+		"packet on the clock of the log or, in a log without packets, of its creation and\n"
+		"of the last line about it.\n"
+		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
 	.options = find_options,
 	.examples = "  # a running process; as root also rings, pointers and activity\n"
 		    "  sudo gpreempt find 158036\n"

@@ -217,6 +217,17 @@ static void put_identity(struct gp_cli_row *row, const struct gp_inspect_find_qu
 	gp_buf_free(&candidates);
 }
 
+/* A queue that was deleted has no stream any more: the most that it had says more. */
+static struct gp_show_value streams_value(struct gp_cli_row *row,
+					  const struct gp_inspect_find_queue *q)
+{
+	struct gp_show_value value = fact_value(row, q, GP_FIND_STREAMS);
+
+	if (value.unit != GP_UNIT_COUNT || q->streams || !q->streams_max)
+		return value;
+	return gp_v_as(value, gp_cli_text(row, _("had %u"), q->streams_max));
+}
+
 static void put_queue(struct gp_cli_row *row, const struct gp_inspect_find_queue *q)
 {
 	bool streams = q->from[GP_FIND_STREAMS], use = q->from[GP_FIND_USE];
@@ -226,7 +237,8 @@ static void put_queue(struct gp_cli_row *row, const struct gp_inspect_find_queue
 	put_fact(row, q, N_("SIZE"), GP_CLI_OPTIONAL, GP_FIND_SIZE);
 	put_fact(row, q, N_("PRIORITY"), GP_CLI_OPTIONAL, GP_FIND_PRIORITY);
 	put_fact(row, q, NULL, 0, GP_FIND_KFD_PRIORITY);
-	put_fact(row, q, N_("STREAMS"), GP_CLI_OPTIONAL, GP_FIND_STREAMS);
+	gp_cli_put(row, fact_names[GP_FIND_STREAMS], N_("STREAMS"), GP_CLI_OPTIONAL | GP_CLI_RIGHT,
+		   streams_value(row, q));
 	gp_cli_put(row, "streams_max", NULL, 0, gp_v_if(streams, gp_v_count(q->streams_max)));
 	gp_cli_put(row, "stream_handles", NULL, 0, gp_v_json(streams_json(q)));
 	put_fact(row, q, N_("DISPATCHES"), GP_CLI_OPTIONAL, GP_FIND_DISPATCHES);

@@ -31,7 +31,8 @@ const struct gp_command gp_cli_mqd = {
 		"state saved when the queue was last unmapped; for a queue in a slot, 'hqd' shows\n"
 		"the current state. SAVED is the part of the control stack in use, in bytes; a "
 		"value\n"
-		"other than 0 means that waves were stopped in the middle of a kernel."),
+		"other than 0 means that waves were stopped in the middle of a kernel. PASID is\n"
+		"'-' if the driver does not print it, as in recent kernels."),
 	.options = options,
 	.examples = "  sudo gpreempt mqd --pid 4242\n"
 		    "  gpreempt mqd --file mqds.txt --registers\n",

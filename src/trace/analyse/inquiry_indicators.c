@@ -76,8 +76,8 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 		snprintf(label, sizeof(label), _("%s: packets waiting in a queue, maximum"),
 			 gp_trace_inquiry_file(q->inputs[i]->name));
 		indicator(doc, "backlog", label, "< 100",
-			  gp_v_if(workload->ahead_count, gp_v_count(workload->ahead_high)),
-			  judge(workload->ahead_count, workload->ahead_high < 100));
+			  gp_v_if(workload->ahead_seen, gp_v_count(workload->ahead_high)),
+			  judge(workload->ahead_seen, workload->ahead_high < 100));
 	}
 	/* Indicators that no log or trace contains. */
 	indicator(doc, "active", _("hardware slot in use (CP_HQD_ACTIVE)"), "1", gp_v_missing(),

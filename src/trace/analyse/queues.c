@@ -245,6 +245,15 @@ static void note_created(struct gp_trace_log_queues *queues, u32 index,
 	}
 }
 
+/* Packets say when it was used; a log without them (AMD_LOG_LEVEL=3) how long it lived. */
+static void note_life(struct gp_trace_log_queue *row, const struct gp_trace_queue_state *state,
+		      const struct gp_event *event)
+{
+	if (!state->used && row->valid & GP_LQ_FIRST && event->valid & GP_EV_TIME &&
+	    event->clock == state->clock && event->time_ns > row->last_ns)
+		row->last_ns = event->time_ns;
+}
+
 /* ---- events ---- */
 
 static int life_cycle(struct gp_trace_log_queues *queues, const struct gp_event *event)
@@ -254,6 +263,7 @@ static int life_cycle(struct gp_trace_log_queues *queues, const struct gp_event 
 	if (find_living_row(queues, event, &index) < 0)
 		return -ENOMEM;
 	note_refcount(&queues->rows[index], event);
+	note_life(&queues->rows[index], &queues->states[index], event);
 	switch (event->kind) {
 	case GP_EVENT_QUEUE_DELETED:
 		queues->rows[index].deleted = true;

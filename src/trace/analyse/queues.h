@@ -47,7 +47,8 @@ struct gp_trace_log_queue {
 	u64 *stream_handles;      /* HIP streams bound to it, in order of binding */
 	size_t stream_count, stream_capacity;
 	u64 dispatches, barriers;
-	u64 first_ns, last_ns; /* first and last packet, or creation if never used */
+	u64 first_ns, last_ns; /* first and last packet; without packets, creation and the last
+				* line about it */
 	u64 rptr, wptr;        /* of the last packet that printed them */
 	bool created;
 	bool deleted; /* or its address was given to a new queue */

@@ -81,6 +81,7 @@ struct gp_trace_submission {
 	u64 duplicates; /* of other files, not counted again */
 	u64 spans_left_out;
 	bool has_wall;
+	bool unrelated; /* the files are of several runs: times between them say nothing */
 	u64 first_ns, last_ns;
 	u64 sum_ns[GP_SUBMISSION_LAYERS];   /* sum over all calls; nested calls count twice */
 	u64 alone_ns[GP_SUBMISSION_LAYERS]; /* the deepest layer active at each moment has it */

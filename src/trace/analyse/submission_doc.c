@@ -27,7 +27,7 @@ static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc
 	gp_doc_fact(doc, "pid", "Process",
 		    gp_v_if(s->has_pid && !s->several_pids, gp_v_count(s->pid)));
 	gp_doc_fact(doc, "wall_ns", "From first to last event",
-		    gp_v_if(s->has_wall, gp_v_ns(s->last_ns - s->first_ns)));
+		    gp_v_if(s->has_wall && !s->unrelated, gp_v_ns(s->last_ns - s->first_ns)));
 	gp_doc_fact(doc, "kernels", "Kernels", gp_v_count(kernels));
 	gp_doc_fact(doc, "queues", "Queues with kernels", gp_v_count(s->queue_count));
 	gp_doc_fact(doc, "duplicates", "Events found in two files, counted once",
@@ -160,7 +160,7 @@ static void put_layer(const struct gp_trace_submission *s, struct gp_doc *doc,
 		      enum gp_trace_layer layer, const char *code, const char *name)
 {
 	u64 wall = s->last_ns - s->first_ns;
-	bool timed = s->timed[layer], one_run = timed && !s->several_pids;
+	bool timed = s->timed[layer], one_run = timed && !s->several_pids && !s->unrelated;
 
 	if (!timed && !s->sum_ns[layer])
 		return;
@@ -173,7 +173,8 @@ static void put_layer(const struct gp_trace_submission *s, struct gp_doc *doc,
 static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	/* Between two runs no one was in a call, and it says nothing. */
-	bool any = (s->timed[GP_LAYER_HIP] || s->timed[GP_LAYER_HSA]) && !s->several_pids;
+	bool any = (s->timed[GP_LAYER_HIP] || s->timed[GP_LAYER_HSA]) && !s->several_pids &&
+		   !s->unrelated;
 
 	gp_doc_section(doc, "layers", "Time by layer");
 	gp_doc_table(doc, "rows", NULL);

@@ -223,18 +223,28 @@ static int note_time(struct gp_trace_workload *workload, const struct gp_event *
 	return gp_map_put(&workload->last_seen, pid_of(event), event->queue, (u32)window);
 }
 
+/* Any packet with both pointers says how many were in its queue; equal ones say 0. */
+static bool note_waiting(struct gp_trace_workload *workload, const struct gp_event *event)
+{
+	const u32 needed = GP_EV_RPTR | GP_EV_WPTR;
+
+	if ((event->valid & needed) != needed || event->wptr < event->rptr)
+		return false;
+	workload->ahead_seen++;
+	workload->ahead_high = GP_MAX(workload->ahead_high, event->wptr - event->rptr);
+	return true;
+}
+
 static int dispatch(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	u32 pending = gp_map_get(&workload->pending, pid_of(event), tid_of(event));
 
 	workload->dispatches++;
-	if (event->valid & GP_EV_RPTR && event->valid & GP_EV_WPTR && event->wptr >= event->rptr) {
-		u64 ahead = event->wptr - event->rptr;
-
+	if (note_waiting(workload, event)) {
 		workload->ahead_count++;
-		if (!__builtin_add_overflow(workload->ahead_sum, ahead, &workload->ahead_sum) &&
-		    ahead > workload->ahead_high)
-			workload->ahead_high = ahead;
+		if (__builtin_add_overflow(workload->ahead_sum, event->wptr - event->rptr,
+					   &workload->ahead_sum))
+			workload->ahead_sum = UINT64_MAX;
 	}
 	if (pending != GP_MAP_NONE && pending) {
 		use_kernel(workload, pending - 1, event);
@@ -270,6 +280,7 @@ int gp_trace_workload_event(void *ctx, const struct gp_event *event)
 		return dispatch(workload, event);
 	case GP_EVENT_BARRIER:
 		workload->barriers++;
+		note_waiting(workload, event);
 		return 0;
 	case GP_EVENT_COPY_START:
 		copy(workload, event);

@@ -55,6 +55,7 @@ struct gp_trace_workload {
 	u64 windows[GP_WORKLOAD_AT_ONCE + 1]; /* windows with n queues */
 	u64 bins[GP_WORKLOAD_BINS], bin_ns;
 	u64 ahead_sum, ahead_count, ahead_high; /* packets in the queue before each dispatch */
+	u64 ahead_seen; /* packets of any kind that say how many are in the queue */
 	u64 classes[GP_KERNEL_CLASSES];
 	/* private */
 	struct gp_map pending;   /* (pid, tid) -> name + 1, 0 = none */

@@ -39,6 +39,10 @@ void gp_vgpu_describe(const json_t *status, char *out, size_t size)
 			  number(gpu, "xccs")),
 		 count, text(gpu, "title"), name, (unsigned long long)number(gpu, "cus"),
 		 (unsigned long long)number(gpu, "xccs"), text(gpu, "personality"));
+	/* ROCm takes the name that programs print from its own list of gfx90a products. */
+	if (strcmp(text(gpu, "personality"), "compat") == 0)
+		snprintf(out + strlen(out), size - strlen(out), "%s",
+			 _("; programs may print MI210, a product with that gfx"));
 }
 
 static void print_machine(const json_t *status)

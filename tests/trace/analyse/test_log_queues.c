@@ -46,9 +46,9 @@ static void log_without_threads_binds_streams_by_line_order(void **state)
 	assert_int_equal(log.rows[0].stream_handles[1], 0x2ab1ef0);
 	assert_int_equal(log.rows[0].streams, 0);
 	assert_true(log.rows[0].deleted);
-	/* Never used: the time of its creation. */
+	/* No packet is in the log: from its creation to its deletion. */
 	assert_int_equal(log.rows[0].first_ns, 91733001990000);
-	assert_int_equal(log.rows[0].last_ns, 91733001990000);
+	assert_int_equal(log.rows[0].last_ns, 91733009050000);
 	test_log_free(&log);
 }
 
