@@ -67,7 +67,7 @@ static int change(struct target *target)
 		result = trap(target->pid, GP_KFD_DBG_SUSPEND_QUEUES, &args);
 	}
 	if (result < 0) {
-		CHECK(errno == ESRCH);
+		CHECK(errno == ESRCH || errno == EPERM); /* EPERM: ROCr has ended its runtime */
 		return 0;
 	}
 	target->stopped = !target->stopped;
