@@ -189,9 +189,11 @@ static struct gp_sched_member *first_back(struct gp_sched *s, struct gp_sched_de
 	*at = GP_SCHED_NEVER;
 	for (u32 i = 0; i < GP_ARRAY_SIZE(orders); i++) {
 		u32 order = orders[i];
-		const struct gp_sched_member *held = gp_order_top(s, &d->order[order]);
-		u64 when = held ? returns(s, held) : GP_SCHED_NEVER;
+		u64 when;
 
+		if (!d->order[order].count)
+			continue;
+		when = returns(s, gp_order_top(s, &d->order[order]));
 		*at = GP_MIN(*at, when);
 		if (when > s->now)
 			continue;
@@ -219,7 +221,7 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 
 	if (best && (held || last != best) && d->policy->refresh && d->policy->refresh(s, best))
 		return true;
-	if (gp_sched_park_unqueue(s, d, best))
+	if (d->order[GP_ORDER_QUEUED].count && gp_sched_park_unqueue(s, d, best))
 		return true;
 	held = first_back(s, d, best, &at);
 	if (held) {
@@ -230,7 +232,8 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 		send_away(s, d, last, best);
 		return true;
 	}
-	if (gp_sched_park_step(s, d))
+	if (d->order[GP_ORDER_IDLE].count + d->order[GP_ORDER_PARKED].count &&
+	    gp_sched_park_step(s, d))
 		return true;
 	gp_sched_set_timer(s, s->timer_device + d->index, at);
 	return false;

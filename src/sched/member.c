@@ -58,15 +58,14 @@ void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 		gp_order_remove(&d->order[GP_ORDER_LAST], id);
 	}
 	if (m->contends && held && m->waits)
-		waits = gp_sched_narrow_has(s, m)    ? GP_ORDER_TURN
-			: gp_sched_park_queues(s, m) ? GP_ORDER_QUEUED
-						     : GP_ORDER_HELD;
-	for (u32 order = GP_ORDER_HELD; order <= GP_ORDER_QUEUED; order++) {
-		if (order == waits)
-			gp_order_set(&d->order[order], id, d->policy->key(s, m, true));
-		else
-			gp_order_remove(&d->order[order], id);
-	}
+		waits = gp_sched_narrow_has(s, m)                 ? GP_ORDER_TURN
+			: j->queued && gp_sched_park_queues(s, m) ? GP_ORDER_QUEUED
+								  : GP_ORDER_HELD;
+	if (m->waits_in != waits && m->waits_in != GP_ORDERS)
+		gp_order_remove(&d->order[m->waits_in], id);
+	if (waits != GP_ORDERS)
+		gp_order_set(&d->order[waits], id, d->policy->key(s, m, true));
+	m->waits_in = (u8)waits;
 	if (d->narrow || m->slot || m->place[GP_ORDER_NEXT])
 		gp_sched_narrow_place(s, m);
 	if (d->config.places || m->processes)
@@ -195,7 +194,8 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 
 	gp_sched_member_account(s, m);
 	keeps = runs(s, m) ? lingers(s, m, usual, &why) : 0;
-	gp_sched_park_drained(s, m);
+	if (d->config.places)
+		gp_sched_park_drained(s, m);
 	if (m->ran_ns)
 		m->burst_ns = gp_sched_average(m->burst_ns, m->ran_ns);
 	if (d->policy->drain)

@@ -264,6 +264,7 @@ static struct gp_sched_member *member_add(struct gp_sched *s, struct gp_sched_jo
 	if (!m)
 		return NULL;
 	m->used = true;
+	m->waits_in = GP_ORDERS;
 	m->job = gp_job_index(s, j);
 	m->device = (u8)device;
 	m->drained = m->hint_at = m->tick_at = GP_SCHED_NEVER;

@@ -99,8 +99,6 @@ bool gp_sched_park_queues(const struct gp_sched *s, const struct gp_sched_member
 	struct gp_sched_device *d = gp_member_device(s, m);
 	u32 level = gp_sched_member_priority(s, m);
 
-	if (!gp_member_job(s, m)->queued)
-		return false;
 	if (d->order[GP_ORDER_QUEUED].count == !!m->place[GP_ORDER_QUEUED])
 		d->queue_level = level;
 	return d->queue_level == level;

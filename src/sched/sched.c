@@ -207,7 +207,7 @@ bool gp_sched_take(struct gp_sched *s, struct gp_sched_action *out)
 	return true;
 }
 
-void gp_sched_set_timer(struct gp_sched *s, u32 id, u64 at)
+void gp_sched_move_timer(struct gp_sched *s, u32 id, u64 at)
 {
 	if (at == GP_SCHED_NEVER)
 		gp_order_remove(&s->timers, id);

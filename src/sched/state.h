@@ -77,6 +77,7 @@ struct gp_sched_member {
 	bool slot;   /* narrow: it runs, and counts in the device's `slots` */
 	bool beside; /* park.c: in this burst it started beside an equal or higher one */
 	u8 ghost;    /* enum gp_sched_ghost */
+	u8 waits_in; /* HELD, TURN or QUEUED; GP_ORDERS: none */
 	u16 epoch;   /* of its MAYBE queues */
 	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
 	u32 place[GP_ORDERS];
@@ -331,8 +332,7 @@ static inline u64 gp_later(u64 at, u64 by)
 /* Held, and this device wants it so. */
 static inline bool gp_member_waits(const struct gp_sched_member *member)
 {
-	return member->place[GP_ORDER_HELD] || member->place[GP_ORDER_TURN] ||
-	       member->place[GP_ORDER_QUEUED];
+	return member->waits_in != GP_ORDERS;
 }
 
 /* The first member of an order, or NULL. */
@@ -348,7 +348,15 @@ struct gp_sched_job *gp_sched_job(const struct gp_sched *sched, u32 job);
 int gp_sched_begin(struct gp_sched *sched, u64 now);
 struct gp_sched_action *gp_sched_emit(struct gp_sched *sched, enum gp_sched_action_kind kind,
 				      enum gp_sched_why why, u32 job, u32 other, u32 device);
-void gp_sched_set_timer(struct gp_sched *sched, u32 id, u64 at);
+void gp_sched_move_timer(struct gp_sched *sched, u32 id, u64 at);
+/* Most are asked for again as they are. */
+static inline void gp_sched_set_timer(struct gp_sched *sched, u32 id, u64 at)
+{
+	u32 place = sched->timer_place[id];
+
+	if (place ? sched->timers.entry[place - 1].key != at : at != GP_SCHED_NEVER)
+		gp_sched_move_timer(sched, id, at);
+}
 /* A running average: the first value counts whole. */
 u64 gp_sched_average(u64 average, u64 value);
 

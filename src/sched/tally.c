@@ -100,9 +100,8 @@ u64 gp_sched_job_aged(const struct gp_sched *s, const struct gp_sched_job *j)
 
 u64 gp_sched_together(u64 now, u64 ns)
 {
-	u64 grain = 1;
+	/* The least power of two above an eighth of it. */
+	u64 grain = ns < 8 ? 1 : 2ull << gp_highest_bit(ns / 8);
 
-	while (grain <= ns / 8)
-		grain *= 2;
 	return (gp_later(now, ns) + grain - 1) & ~(grain - 1);
 }
