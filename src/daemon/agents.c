@@ -242,6 +242,18 @@ static void agents_ready(struct gp_watch *watch, u32 events)
 	}
 }
 
+/* -EUSERS: the user has no instance left. The kernel says EMFILE, as if it were descriptors. */
+static int new_inotify(void)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), error = fd < 0 ? -errno : 0;
+	int other = error == -EMFILE ? epoll_create1(EPOLL_CLOEXEC) : -1;
+
+	if (other < 0)
+		return error ? error : fd;
+	close(other);
+	return -EUSERS;
+}
+
 int gp_daemon_agents_start(struct gp_daemon *daemon)
 {
 	int fd, error = gp_proto_directory_agents(daemon->agents_path, sizeof(daemon->agents_path),
@@ -249,9 +261,9 @@ int gp_daemon_agents_start(struct gp_daemon *daemon)
 
 	if (error)
 		return error;
-	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	fd = new_inotify();
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (inotify_add_watch(fd, daemon->agents_path, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR) < 0) {
 		error = -errno;
 		close(fd);

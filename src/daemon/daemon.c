@@ -206,6 +206,11 @@ int gp_daemon_start(struct gp_daemon *daemon)
 		gp_daemon_act_start(daemon);
 		error = gp_daemon_agents_start(daemon);
 	}
+	if (error == -EUSERS)
+		return gp_fail(daemon->diag, error,
+			       "cannot watch %s: the user has no inotify instance left; raise the "
+			       "limit with 'sysctl fs.inotify.max_user_instances=1024'",
+			       daemon->agents_path);
 	if (error)
 		return gp_fail(daemon->diag, error, "cannot start: %s", strerror(-error));
 	gp_daemon_attach_configure(daemon);

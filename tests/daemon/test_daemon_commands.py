@@ -171,6 +171,15 @@ class Commands(unittest.TestCase):
         self.assertIn(f"another gpreemptd already serves {self.place}", done.stderr)
 
     @unittest.skipIf(os.geteuid() != 0, "another user is needed to be one")
+    def test_without_inotify_instances_the_limit_is_named(self):
+        # The limit of a user namespace is ours to set.
+        script = 'echo 0 > /proc/sys/user/max_inotify_instances || exit 77; exec "$0" --config "$1"'
+        done = self.run_it("unshare", "--user", "--map-root-user", "sh", "-c", script, GPREEMPTD, self.file(""))
+        if done.returncode == 77 or "unshare" in done.stderr:
+            self.skipTest("no user namespaces")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("fs.inotify.max_user_instances", done.stderr)
+
     def test_an_agent_that_listened_as_another_user_than_its_process_is_left_alone(self):
         """As when a process that listened has ended and its number is another user's."""
         self.start()
