@@ -52,6 +52,39 @@ static int seal(int fd)
 	return readable;
 }
 
+/* Requests that began before there was a memory to count them in: a program may announce one before
+ * it opens a GPU, and before gpreemptd asks for the memory. */
+static u32 early_requests;
+static pid_t early_pid; /* a child has none of them */
+
+static void add_early_requests(struct gp_proto_activity *activity)
+{
+	u32 early = __atomic_exchange_n(&early_requests, 0, __ATOMIC_SEQ_CST);
+
+	if (early && __atomic_load_n(&early_pid, __ATOMIC_SEQ_CST) != getpid())
+		early = 0;
+	__atomic_add_fetch(&activity->open_requests, early, __ATOMIC_SEQ_CST);
+}
+
+void gp_agent_early_request(const struct gp_agent *agent, bool begin)
+{
+	struct gp_proto_activity *activity;
+	pid_t pid = getpid();
+	u32 open;
+
+	if (__atomic_exchange_n(&early_pid, pid, __ATOMIC_SEQ_CST) != pid)
+		__atomic_store_n(&early_requests, 0, __ATOMIC_SEQ_CST);
+	open = __atomic_load_n(&early_requests, __ATOMIC_RELAXED);
+	do {
+		if (!begin && !open)
+			return;
+	} while (!__atomic_compare_exchange_n(&early_requests, &open, begin ? open + 1 : open - 1,
+					      true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	activity = agent ? __atomic_load_n(&agent->activity, __ATOMIC_SEQ_CST) : NULL;
+	if (activity) /* it was made meanwhile */
+		add_early_requests(activity);
+}
+
 void gp_agent_make_activity(struct gp_agent *agent)
 {
 	size_t size = sizeof(struct gp_proto_activity);
@@ -78,7 +111,8 @@ void gp_agent_make_activity(struct gp_agent *agent)
 	memory->magic = GP_ACTIVITY_MAGIC;
 	memory->slots = GP_ACTIVITY_SLOTS;
 	memory->features = GP_ACTIVITY_PARKS;
-	__atomic_store_n(&agent->activity, memory, __ATOMIC_RELEASE);
+	__atomic_store_n(&agent->activity, memory, __ATOMIC_SEQ_CST);
+	add_early_requests(memory);
 }
 
 void gp_agent_hide_all(struct gp_agent *agent)
@@ -381,8 +415,10 @@ void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us)
 					       .begin = begin};
 	struct gp_proto_activity *activity = __atomic_load_n(&agent->activity, __ATOMIC_ACQUIRE);
 
-	if (!activity)
+	if (!activity) {
+		gp_agent_early_request(agent, begin);
 		return;
+	}
 	/* An end without a begin counts for nothing. */
 	request.open = __atomic_load_n(&activity->open_requests, __ATOMIC_RELAXED);
 	do {

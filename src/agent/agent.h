@@ -326,6 +326,8 @@ void gp_agent_signal_reused(struct gp_agent *agent, u64 signal);
 int gp_agent_queue_of(const struct gp_agent *agent, u64 object);
 /* The program's hint. Any thread. */
 void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us);
+/* The same before there is an agent, or a memory for what it does. */
+void gp_agent_early_request(const struct gp_agent *agent, bool begin);
 /* The queue becomes busy; takes watch_lock. */
 void gp_agent_rise(struct gp_agent *agent, u32 id);
 /* The queue becomes drained or unknown, unless its doorbell was rung since it had `rung`

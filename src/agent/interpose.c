@@ -384,6 +384,8 @@ GP_AGENT_EXPORT int gpreempt_agent_request(int begin, uint64_t deadline_us)
 	/* First the word that brings a held program back: the calls behind it may wait for that. */
 	if (agent)
 		gp_agent_request(agent, begin != 0, deadline_us);
+	else
+		gp_agent_early_request(NULL, begin != 0);
 	if (agent && agent->nv.groups)
 		gp_agent_ahead(begin != 0);
 	return 0;

@@ -57,9 +57,9 @@ class Daemon(DaemonStage):
         self.daemon.wait(LIMIT)
         self.until(lambda: self.slices() == [DEFAULT_US] * 2, "slices stay")
 
-    def start_strict(self, strict, device=""):
+    def start_strict(self, strict, device="", server=None):
         """A daemon with a rule for a server, which may hold others for long; the server's program."""
-        server = shutil.copy(os.environ["GP_FAKE_TARGET"], os.path.join(self.place, "server"))
+        server = server or shutil.copy(os.environ["GP_FAKE_TARGET"], os.path.join(self.place, "server"))
         self.start_daemon(ACT + "max_suspend = 900s\n" + "[device *]\nage_step = 0\n" + device +
                           f"[rule strict]\nexecutable = {server}\nstrict = {strict}\n")
         return server
@@ -85,6 +85,25 @@ class Daemon(DaemonStage):
             self.all_ok(server, "end")
             self.assertEqual(self.keeper.ask("running"), "1")
             self.until(lambda: not any(job["held"] for job in self.jobs()), "it is held on")
+
+    def test_a_request_that_began_before_the_gpu_was_opened(self):
+        executable = self.start_strict("requests")
+        self.program("--class", "offline")
+        server = self.program("--class", "online", executable=executable, first="begin")
+        self.all_ok(server, "context")
+        self.until(lambda: self.stopped() == ("8", "0"), "the trainer is not stopped")
+        self.all_ok(server, "end")
+        self.until(lambda: not any(job["held"] for job in self.jobs()), "it is held on")
+
+    def test_a_request_that_began_before_the_daemon_was_there(self):
+        executable = shutil.copy(os.environ["GP_FAKE_TARGET"], os.path.join(self.place, "server"))
+        server = self.program("--class", "online", executable=executable)
+        self.all_ok(server, "begin", "begin", "end")
+        self.start_strict("requests", server=executable)
+        self.program("--class", "offline")
+        self.until(lambda: self.stopped() == ("8", "0"), "the trainer is not stopped")
+        self.all_ok(server, "end")
+        self.until(lambda: not any(job["held"] for job in self.jobs()), "it is held on")
 
     def test_a_strict_hold_ends_with_the_daemon(self):
         executable = self.start_strict("always", "copies = yes\n")
