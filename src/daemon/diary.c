@@ -123,8 +123,11 @@ static int write_all(struct file *file, const char *data, size_t len)
 static int put(const struct gp_daemon_diary_writer *writer, struct file *file,
 	       const struct gp_buf *text)
 {
+	const char *journal = gp_daemon_journal_socket(writer->path);
 	int error;
 
+	if (journal)
+		return gp_daemon_journal_put(journal, text);
 	file_check(writer, file);
 	error = file->fd < 0 ? file_open(writer, file) : 0;
 	if (!error)

@@ -3,7 +3,8 @@
  * The decisions on disk (decision_log): lines of proto/diary.h in a file that rotates by size. The
  * thread that decides only formats a line; another one, of the ordinary scheduling class, writes,
  * so that a slow disk delays nothing. Lines that do not fit into memory meanwhile are counted and
- * left out. A file that was removed or renamed is created again with the next lines.
+ * left out. A file that was removed or renamed is created again with the next lines. Instead of a
+ * file, decisions can go to the journal (diary_journal.c).
  */
 #ifndef GP_DAEMON_DIARY_H
 #define GP_DAEMON_DIARY_H
@@ -22,6 +23,12 @@ struct gp_daemon_diary {
 };
 
 struct gp_daemon;
+
+/* "journal", or "journal:/PATH" for another socket: the path of the socket of journald. NULL: it is
+ * a file. */
+const char *gp_daemon_journal_socket(const char *decision_log);
+/* Sends the decisions of these lines; waits while journald is slow. 0 or -errno. */
+int gp_daemon_journal_put(const char *socket, const struct gp_buf *lines);
 
 /* On or off, and which file, as the configuration says. */
 void gp_daemon_diary_configure(struct gp_daemon *daemon);

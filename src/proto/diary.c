@@ -168,3 +168,12 @@ bool gp_proto_diary_read(const char *text, size_t len, struct gp_proto_diary_lin
 	json_decref(object);
 	return known;
 }
+
+const char *gp_proto_decision_kind_name(u32 kind)
+{
+	static const char *const names[] = {"suspend",   "resume", "share", "renew", "timer",
+					    "note",      "done",   "came",  "went",  "stand_down",
+					    "act_again", "kept",   "let_go"};
+
+	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
+}

@@ -33,6 +33,9 @@ struct gp_proto_diary_line {
 	} is;
 };
 
+/* "suspend", "came"; NULL of one that is not known. */
+const char *gp_proto_decision_kind_name(u32 kind);
+
 /* Appends the line; out->error without memory. */
 void gp_proto_diary_write(struct gp_buf *out, const struct gp_proto_diary_line *line);
 /* False: it is not a line of this format, or of a kind that is not known. */

@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import termios
@@ -29,6 +30,31 @@ class Diary(rig.Daemon):
             except FileNotFoundError:  # renamed meanwhile
                 pass
         return found
+
+    def test_decisions_are_in_the_journal_with_their_fields(self):
+        path = os.path.join(self.place, "journal")
+        journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(journal.close)
+        journal.bind(path)
+        journal.settimeout(rig.LIMIT)
+        daemon = self.daemon(rig.ACT.replace("[daemon]\n", f"[daemon]\ndecision_log = journal:{path}\n", 1))
+        self.program("offline", "offline_trainer", 600)
+        self.program("online", "online_server", 600)
+        entry = {}
+        while entry.get("GPREEMPT_KIND") != "suspend":
+            entry = dict(line.split("=", 1) for line in journal.recv(65536).decode().splitlines())
+            self.assertEqual((entry["SYSLOG_IDENTIFIER"], entry["PRIORITY"]), ("gpreemptd", "6"))
+        trainer, server = self.job("offline_trainer"), self.job("online_server")
+        self.assertEqual((entry["GPREEMPT_JOB_NAME"], entry["GPREEMPT_JOB_PID"]), ("offline_trainer", str(trainer["pid"])))
+        self.assertEqual((entry["GPREEMPT_OTHER_NAME"], entry["GPREEMPT_OTHER_PID"]), ("online_server", str(server["pid"])))
+        self.assertIn("suspend: offline_trainer", entry["MESSAGE"])
+        self.assertTrue(entry["GPREEMPT_WHY"])
+        # A journal that is gone is reported, and delays nothing.
+        os.unlink(path)
+        journal.close()
+        self.held_again("offline_trainer")
+        daemon.terminate()
+        self.assertEqual(daemon.wait(rig.LIMIT), 0)
 
     def test_who_had_the_gpu_and_who_was_held_for_whom(self):
         daemon = self.log("")

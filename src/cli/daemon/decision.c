@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/watch/row.h"
+#include "proto/diary.h"
 #include "show/reason.h"
 
 const char *gp_cli_class_name(u32 job_class)
@@ -273,11 +274,7 @@ static void decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, 
 
 const char *gp_cli_decision_kind_name(u32 kind)
 {
-	static const char *const names[] = {"suspend",   "resume", "share", "renew", "timer",
-					    "note",      "done",   "came",  "went",  "stand_down",
-					    "act_again", "kept",   "let_go"};
-
-	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
+	return gp_proto_decision_kind_name(kind);
 }
 
 /* Where the members of a decision go: an object, or the head or a row of a table. */
