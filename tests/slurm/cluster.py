@@ -65,7 +65,7 @@ SlurmctldPidFile={place}/slurmctld.pid
 SlurmdPidFile={place}/slurmd-%n.pid
 SlurmctldLogFile={place}/slurmctld.log
 SlurmdLogFile={place}/slurmd-%n.log
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/{proctrack}
 PluginDir={plugins}:{slurm}
 SchedulerTimeSlice=10
 ReturnToService=2
@@ -87,8 +87,28 @@ def recipe(name):
         return re.search(rf"```{name}\n(.*?)```", file.read(), re.DOTALL).group(1)
 
 
+def cgroup_version():
+    """Of the control groups that Slurm can use here; None: of none. It refuses a mixture."""
+    with open("/proc/self/cgroup") as file:
+        if file.read().startswith("0::"):
+            return 2 if os.access("/sys/fs/cgroup/cgroup.subtree_control", os.W_OK) else None
+    return 1 if os.access("/sys/fs/cgroup/freezer/release_agent", os.W_OK) else None
+
+
+def cannot_freeze():
+    """Why slurmd cannot freeze jobs here; None: it can."""
+    version = cgroup_version()
+    if not version:
+        return "the control groups of this machine cannot be changed"
+    return None if glob.glob(f"/usr/lib/*/slurm-wlm/cgroup_v{version}.so") else f"Slurm has no plugin cgroup/v{version}"
+
+
 class Cluster:
-    def __init__(self):
+    """Of three nodes. With `freeze`, of one, whose jobs are in control groups, which Slurm freezes."""
+
+    def __init__(self, freeze=False):
+        self.freeze = freeze
+        self.nodes = NODES[:1] if freeze else NODES
         self.place = tempfile.mkdtemp(prefix="gpslurm")
         os.chmod(self.place, 0o755)
         self.home = os.path.join(self.place, "home")
@@ -99,7 +119,7 @@ class Cluster:
                     "SLURM_CONF": os.path.join(self.place, "slurm.conf")}
         self.started, self.machine = {}, {}
         self.port = free_ports(10)
-        self.has_database = all(os.path.exists(path) for path in ("/usr/sbin/slurmdbd", "/usr/sbin/mariadbd"))
+        self.has_database = not freeze and all(os.path.exists(path) for path in ("/usr/sbin/slurmdbd", "/usr/sbin/mariadbd"))
 
     # ---- starting and ending ----
 
@@ -107,10 +127,10 @@ class Cluster:
         self.write_configuration()
         self.start_munge()
         self.start_accounting()
-        for node in NODES:
+        for node in self.nodes:
             self.start_node(node)
         self.spawn("slurmctld", ["slurmctld", "-D", "-c"])
-        self.until(lambda: set(self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").stdout.split()) == set(NODES),
+        self.until(lambda: set(self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").stdout.split()) == set(self.nodes),
                    "the nodes are not idle")
 
     def write_configuration(self):
@@ -122,7 +142,9 @@ class Cluster:
                           f"AccountingStoragePort={self.port + 8}\nAccountingStoragePass={self.place}/munge.sock\nAccountingStoreFlags=job_comment\n")
         here = f" NodeHostname={host} NodeAddr=127.0.0.1 Port=[{self.port + 1}-{self.port + 3}] RealMemory=100"
         lines = re.sub(r"(?m)^NodeName=.*$", lambda line: line.group() + here, recipe("slurm.conf"))
-        self.write("slurm.conf", SLURM_CONF.format(host=host, port=self.port, place=self.place, plugins=PLUGINS, slurm=slurm[0],
+        if self.freeze:
+            self.write("cgroup.conf", f"CgroupPlugin=cgroup/v{cgroup_version()}\nIgnoreSystemd=yes\nCgroupMountpoint=/sys/fs/cgroup\n")
+        self.write("slurm.conf", SLURM_CONF.format(proctrack="cgroup" if self.freeze else "linuxproc", host=host, port=self.port, place=self.place, plugins=PLUGINS, slurm=slurm[0],
                                                    recipe=lines, accounting=accounting))
         self.write("gres.conf", re.sub("File=.*", "File=/dev/null", recipe("gres.conf")))
         self.write("plugstack.conf", recipe("plugstack.conf").replace(
@@ -215,7 +237,7 @@ class Cluster:
                 time.sleep(0.2)
         for name in reversed(list(self.started)):
             self.end(name)
-        for node in NODES:
+        for node in self.nodes:
             subprocess.run([GPREEMPT, "release", "--all"], env=dict(self.env, GPREEMPT_DIR=self.sockets(node)),
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT)
             self.as_user(GPREEMPT, "vgpu", "stop", "--name", node)
@@ -254,7 +276,7 @@ class Cluster:
         for path in sorted(glob.glob(os.path.join(self.place, "*.log")) + glob.glob(os.path.join(self.home, "*.out"))):
             with open(path, errors="replace") as file:
                 parts.append(f"--- {os.path.basename(path)}\n" + "".join(file.readlines()[-12:]))
-        for node in NODES:
+        for node in self.nodes:
             parts.append(self.gpreempt(node, "log", "--lines", "12").stdout)
         return "\n".join(parts)
 

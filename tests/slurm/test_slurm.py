@@ -16,12 +16,13 @@ WHY_NOT = of.missing()
 cluster = None
 
 
-@unittest.skipIf(WHY_NOT, WHY_NOT)
-class Slurm(unittest.TestCase):
+class OnCluster(unittest.TestCase):
+    freeze = False
+
     @classmethod
     def setUpClass(cls):
         global cluster
-        cluster = of.Cluster()
+        cluster = of.Cluster(cls.freeze)
         try:
             cluster.start()
         except BaseException:
@@ -76,6 +77,9 @@ class Slurm(unittest.TestCase):
     def comment(self, job):
         return cluster.run("sacct", "-n", "-P", "-X", "-j", job, "-o", "AdminComment").stdout
 
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Slurm(OnCluster):
     # ---- options ----
 
     def test_wrong_options_are_refused_at_submission(self):
@@ -293,6 +297,48 @@ class Slurm(unittest.TestCase):
             self.until_running(job, "n2")
         finally:
             cluster.run("scontrol", "update", "nodename=n2", "state=resume")
+
+
+WHY_NO_FREEZER = WHY_NOT or of.cannot_freeze()
+
+
+@unittest.skipIf(WHY_NO_FREEZER, WHY_NO_FREEZER)
+class SlurmFreezes(OnCluster):
+    """proctrack/cgroup, with the version of control groups that this machine has: Slurm freezes a suspended job."""
+    freeze = True
+
+    def is_frozen(self, pid):
+        version = of.cgroup_version()
+        with open(f"/proc/{pid}/cgroup") as file:
+            groups = {line.split(":", 2)[1]: line.split(":", 2)[2].strip() for line in file}
+        if version == 2:
+            with open(f"/sys/fs/cgroup{groups['']}/cgroup.events") as file:
+                return "frozen 1" in file.read()
+        with open(f"/sys/fs/cgroup/freezer{groups['freezer']}/freezer.state") as file:
+            return file.read().strip() == "FROZEN"
+
+    def test_a_frozen_job_is_off_the_gpu_and_comes_back(self):
+        job = self.trainer()
+        pid = cluster.job_on("n1", job)["pid"]
+        self.assertFalse(self.is_frozen(pid))
+        self.suspend(job)
+        self.until_held(job, "n1")
+        self.assertEqual(cluster.job_on("n1", job)["owner"], "slurm")
+        cluster.until(lambda: self.is_frozen(pid), "Slurm does not freeze the job")
+        self.until_held(job, "n1")
+        self.resume(job)
+        self.until_running(job, "n1")
+        self.assertFalse(self.is_frozen(pid))
+
+    def test_scancel_of_a_frozen_job_ends_the_hold(self):
+        job = self.trainer()
+        pid = cluster.job_on("n1", job)["pid"]
+        self.suspend(job)
+        cluster.until(lambda: self.is_frozen(pid), "Slurm does not freeze the job")
+        cluster.run("scancel", job)
+        cluster.until(lambda: not cluster.state(job), "the job stays")
+        cluster.until(lambda: not cluster.marks("n1"), "the mark of the job stays")
+        self.until_running(self.trainer(), "n1")
 
 
 if __name__ == "__main__":
