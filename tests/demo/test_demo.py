@@ -66,7 +66,7 @@ class Demo(unittest.TestCase):
 
     def test_preempting_serves_what_would_wait(self):
         online = self.report["online"]
-        self.assertGreater(self.report["preemptions"], 0)
+        self.assertGreater(self.report["preemptions"], 0, f"{json.dumps(self.report, indent=1)}\n{self.run_result.stdout}")
         self.assertGreater(online["with"]["served"], online["without"]["served"])
         self.assertLess(online["with"]["p50_us"], online["without"]["p50_us"])
 
