@@ -4,12 +4,7 @@
  * takes from the BAR itself, a VM that is acquired from a file, no debug trap,
  * no check of a queue's buffers.
  */
-#include <linux/delay.h>
 #include <linux/dma-fence.h>
-#include <linux/hashtable.h>
-#include <linux/mmu_notifier.h>
-#include <linux/srcu.h>
-#include <linux/workqueue.h>
 
 #include "fakegpu.h"
 
@@ -18,6 +13,8 @@
 
 const char fg_era[] = "6.1";
 const char fg_personality[] = "compat";	/* CREATE_QUEUE takes any buffers */
+
+const int fg_own_xccs = 1;
 
 void fg_own_description(struct amdgpu_device *adev)
 {
@@ -32,29 +29,6 @@ struct device_queue_manager *fg_manager(void)
 u32 fg_gpu_id(void)
 {
 	return fg.adev->kfd.dev->id;
-}
-
-static bool have_processes(void)
-{
-	typeof(kfd_processes_table) *table = (void *)fg.sym.processes;
-
-	return !hash_empty((*table));
-}
-
-/*
- * The driver does not count them. One that has left the table is taken down by
- * the driver's workqueue, once nobody looks at its memory.
- */
-void fg_wait_for_processes(void)
-{
-	struct workqueue_struct **queue =
-		(void *)fg.sym.lookup("amdgpu:kfd_process_wq");
-
-	while (have_processes())
-		msleep(20);
-	mmu_notifier_synchronize();
-	if (!WARN_ON(!queue))
-		flush_workqueue(*queue);
 }
 
 int fg_pre_reset(void)
@@ -88,6 +62,10 @@ static int acquire_vm(struct amdgpu_device *adev, struct file *file,
 	if (fence)
 		*fence = dma_fence_get_stub();
 	return 0;
+}
+
+static void release_vm(struct amdgpu_device *adev, void *priv)
+{
 }
 
 static int set_vm_pasid(struct amdgpu_device *adev, struct file *file,
@@ -140,6 +118,7 @@ void fg_own_registers(struct kfd2kgd_calls *calls)
 
 struct fg_hook fg_own_hooks[] = {
 	FG_HOOK(amdgpu_amdkfd_gpuvm_acquire_process_vm, acquire_vm),
+	FG_HOOK(amdgpu_amdkfd_gpuvm_release_process_vm, release_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_set_vm_pasid, set_vm_pasid),
 	FG_HOOK(amdgpu_amdkfd_flush_gpu_tlb_pasid, no_flush_pasid),
 	FG_HOOK(amdgpu_amdkfd_flush_gpu_tlb_vmid, no_flush_vmid),

@@ -4,8 +4,12 @@
 #define FAKEGPU_COMPAT_H
 
 #define FG_INST			/* kfd2kgd calls know no XCCs */
-#define FG_QUEUE_BITMAP(gfx)	((gfx)->mec.queue_bitmap)
-#define FG_CU_BITMAP(gfx)	((gfx)->cu_info.bitmap)
+#define FG_XCC			0
+#define FG_QUEUE_BITMAP(gfx, xcc) ((gfx)->mec.queue_bitmap)
+#define FG_CU_BITMAP(gfx, xcc)	((gfx)->cu_info.bitmap)
+#define FG_MQD_STRIDE(mqd)	0
+#define FG_PASID(process)	((process)->pasid)
+#define FG_PASID_MEMBER		FG_MEMBER(kfd_process, pasid)
 #define FG_IN_USE(va)		false	/* nobody counts a buffer's queues */
 #define FG_SUSPENDED(p)		false	/* that came with the debug trap */
 

@@ -18,10 +18,30 @@
 const char fg_era[] = "6.12";
 const char fg_personality[] = "native";	/* CREATE_QUEUE checks buffers */
 
+const int fg_own_xccs = FG_XCCS;
+
+static enum amdgpu_pkg_type package(struct amdgpu_device *adev)
+{
+	return AMDGPU_PKG_TYPE_OAM;
+}
+
+static enum amdgpu_memory_partition memory_mode(struct amdgpu_device *adev)
+{
+	return AMDGPU_NPS1_PARTITION_MODE;
+}
+
+/* The driver asks a GPU of several XCCs what it is. */
+static const struct amdgpu_smuio_funcs smuio = { .get_pkg_type = package };
+static const struct amdgpu_gmc_funcs gmc = {
+	.query_mem_partition_mode = memory_mode,
+};
+
 void fg_own_description(struct amdgpu_device *adev)
 {
-	adev->gfx.xcc_mask = 1;
-	adev->gfx.num_xcc_per_xcp = 1;
+	adev->gfx.xcc_mask = (1 << fg_xccs) - 1;
+	adev->gfx.num_xcc_per_xcp = fg_xccs;
+	adev->smuio.funcs = &smuio;
+	adev->gmc.gmc_funcs = &gmc;
 	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
 }
 
@@ -35,11 +55,13 @@ u32 fg_gpu_id(void)
 	return fg.adev->kfd.dev->nodes[0]->id;
 }
 
+#ifndef FG_DKMS
 void fg_wait_for_processes(void)
 {
 	while (atomic_read(&fg.adev->kfd.dev->kfd_processes_count))
 		msleep(20);
 }
+#endif
 
 int fg_pre_reset(void)
 {
@@ -102,11 +124,17 @@ static void destroy_vm(struct amdgpu_device *adev, struct amdgpu_vm *vm)
 {
 }
 
+#ifndef FG_DKMS	/* where a VM keeps the PASID that it was born with */
+static void release_vm(struct amdgpu_device *adev, void *priv)
+{
+}
+
 static int set_vm_pasid(struct amdgpu_device *adev, struct amdgpu_vm *vm,
 			u32 pasid)
 {
 	return 0;
 }
+#endif
 
 static int no_tlb_flush(struct amdgpu_device *adev, struct amdgpu_vm *vm,
 			u32 type, u32 mask)
@@ -290,7 +318,10 @@ void fg_own_registers(struct kfd2kgd_calls *calls)
 struct fg_hook fg_own_hooks[] = {
 	FG_HOOK(amdgpu_amdkfd_gpuvm_acquire_process_vm, acquire_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_destroy_cb, destroy_vm),
+#ifndef FG_DKMS
+	FG_HOOK(amdgpu_amdkfd_gpuvm_release_process_vm, release_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_set_vm_pasid, set_vm_pasid),
+#endif
 	FG_HOOK(amdgpu_file_to_fpriv, fg_file_to_fpriv),
 	FG_HOOK(amdgpu_vm_bo_lookup_mapping, fg_lookup_mapping),
 	FG_HOOK(amdgpu_bo_create_kernel, create_doorbells),
@@ -303,9 +334,12 @@ struct fg_hook fg_own_hooks[] = {
 };
 
 const struct fg_member fg_own_members[] = {
+	FG_MEMBER(amdgpu_device, smuio),
 	FG_MEMBER(amdgpu_bo_va, queue_refcount),
 	FG_MEMBER(kfd_dev, nodes),
+#ifndef FG_DKMS
 	FG_MEMBER(kfd_dev, kfd_processes_count),
+#endif
 	FG_MEMBER(kfd_node, dqm),
 	FG_MEMBER(kfd_node, id),
 	FG_MEMBER(device_queue_manager, destroy_wait),

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A gfx90a GPU that is not there, under the distribution's own amdgpu.ko.
+ * A gfx90a GPU that is not there, under the distribution's own amdgpu.ko; or,
+ * with xccs=4, a gfx942 of four XCCs (an MI308X). All XCCs work on one queue
+ * together: the first reads the rings for all, each has an MQD and a save area
+ * of its own.
  *
  * The driver's code runs unchanged. Below it are, instead of hardware:
  *  - memory.c   memory the driver asks amdgpu for, and doorbells in a RAM BAR
@@ -41,6 +44,7 @@
 #define FG_FIRST_VMID	8	/* KFD has 8..15 */
 #define FG_PROCESSES	8	/* one a VMID */
 #define FG_CUS		80
+#define FG_XCCS		4	/* at most */
 #define FG_ENTRIES	1024	/* queues of one runlist */
 #define FG_PACKETS	32	/* remembered for the status */
 
@@ -102,7 +106,8 @@ struct fg_figures {
 /* The interface queue and the scheduler behind it. */
 struct fg_firmware {
 	bool on;
-	struct v9_mqd *mqd;
+	struct v9_mqd *mqd;	/* of the first XCC */
+	struct v9_mqd *mqds[FG_XCCS];
 	u32 *ring;
 	u32 ring_words;
 	u64 read;		/* words eaten */
@@ -140,7 +145,8 @@ struct fg_symbols {
 	void (*device_probe)(struct amdgpu_device *adev);
 	void (*device_init)(struct amdgpu_device *adev);
 	void (*device_fini)(struct amdgpu_device *adev);
-	struct kfd_process *(*process_by_pasid)(u32 pasid);
+	/* Only the ROCm driver has the second argument, and allows NULL. */
+	struct kfd_process *(*process_by_pasid)(u32 pasid, void *pdd);
 	void (*process_unref)(struct kfd_process *p);
 	void (*interrupt)(struct kfd_dev *kfd, const void *entry);
 	void *pre_reset;	/* its type is the kernel's: fg_pre_reset() */
@@ -170,7 +176,7 @@ struct fg_device {
 extern struct fg_device fg;
 
 /* Knobs, module parameters: see main.c. */
-extern int fg_workgroup_us, fg_quantum_ms, fg_save_us, fg_poll_us;
+extern int fg_xccs, fg_workgroup_us, fg_quantum_ms, fg_save_us, fg_poll_us;
 extern bool fg_hang, fg_fail_unmap, fg_fail_runlist;
 extern int fg_late_fence_ms;
 
@@ -200,6 +206,8 @@ extern struct fg_hook fg_own_hooks[];
 extern const struct fg_member fg_own_members[];
 extern const char fg_era[], fg_personality[];	/* in the status's words */
 void fg_own_description(struct amdgpu_device *adev);
+/* The most XCCs that a GPU has there. */
+extern const int fg_own_xccs;
 void fg_own_registers(struct kfd2kgd_calls *calls);
 struct device_queue_manager *fg_manager(void);
 u32 fg_gpu_id(void);
@@ -254,6 +262,12 @@ void fg_forget_mqds(u64 gpu, size_t size);
 u32 fg_queues_left(void);
 /* A reset: all queues off, packets forgotten. */
 void fg_firmware_reset(void);
+
+/* One MQD for each XCC, one after the other. */
+static inline struct v9_mqd *fg_xcc_mqd(struct v9_mqd *mqd, u32 xcc)
+{
+	return (void *)mqd + (size_t)xcc * FG_MQD_STRIDE(mqd);
+}
 
 /* run.c; all with fg.lock held, those that reach memory in the thread */
 void fg_clock_advance(void);

@@ -38,7 +38,7 @@ static struct fg_queue *find_queue(u64 mqd)
 
 static struct mm_struct *grab_mm(u32 pasid)
 {
-	struct kfd_process *process = fg.sym.process_by_pasid(pasid);
+	struct kfd_process *process = fg.sym.process_by_pasid(pasid, NULL);
 	struct mm_struct *mm;
 
 	if (!process)
@@ -461,6 +461,12 @@ int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
 	int error = 0;
 
 	mutex_lock(&fg.lock);
+	fw->mqds[FG_XCC] = m;
+	/* The first XCC reads the ring for all. */
+	if (FG_XCC) {
+		mutex_unlock(&fg.lock);
+		return 0;
+	}
 	fw->mqd = m;
 	fw->ring = fg_gtt_cpu(((u64)m->cp_hqd_pq_base_hi << 32 |
 			       m->cp_hqd_pq_base_lo) << 8);

@@ -10,10 +10,6 @@
 
 /* ---- small replacements ---- */
 
-static void release_vm(struct amdgpu_device *adev, void *priv)
-{
-}
-
 static int no_memory_op(struct kgd_mem *mem, void *priv)
 {
 	return 0;
@@ -93,7 +89,6 @@ static void notrace count_update(unsigned long ip, unsigned long parent,
 static struct fg_hook hooks[] = {
 	FG_HOOK(amdgpu_amdkfd_alloc_gtt_mem, fg_alloc_gtt),
 	FG_HOOK(amdgpu_amdkfd_free_gtt_mem, fg_free_gtt),
-	FG_HOOK(amdgpu_amdkfd_gpuvm_release_process_vm, release_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu, fg_alloc_memory),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_free_memory_of_gpu, fg_free_memory),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_map_memory_to_gpu, fg_map_memory),

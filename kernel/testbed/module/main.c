@@ -17,11 +17,16 @@
 #define DEBUG_MEC_FW	64	/* at least 51: can be debugged */
 #define GWS_MEC2_FW	0x28	/* at least that: has global wave sync */
 #define SDMA_ENGINES	5	/* two of them, the rest for XGMI */
+#define MI308X_SDMA_ENGINES 8	/* likewise */
+#define MI308X_DEBUG_MEC_FW 185
 #define GWS_ENTRIES	64
 #define BOOT_WAIT_TIMES	0x40404040	/* CP_IQ_WAIT_TIME2, gc_9_0_default.h */
 
 struct fg_device fg;
 
+int fg_xccs = 1;
+module_param_named(xccs, fg_xccs, int, 0444);
+MODULE_PARM_DESC(xccs, "1: a gfx90a; 4: a gfx942 of four XCCs");
 int fg_workgroup_us = 1000;
 module_param_named(workgroup_us, fg_workgroup_us, int, 0644);
 MODULE_PARM_DESC(workgroup_us, "how long a workgroup takes");
@@ -57,27 +62,31 @@ static u32 gc_base[] = { 0x2000, 0xa000, 0, 0, 0, 0 };
 static void describe_compute(struct amdgpu_device *adev)
 {
 	struct amdgpu_gfx *gfx = &adev->gfx;
-	u32 i;
+	u32 engines = fg_xccs == 1 ? 8 : 4;	/* of one XCC */
+	u32 cus = FG_CUS / fg_xccs / engines;	/* of one of them */
+	u32 i, xcc;
 
 	gfx->mec.num_mec = 2;
 	gfx->mec.num_pipe_per_mec = FG_PIPES;
 	gfx->mec.num_queue_per_pipe = FG_QUEUES;
-	for (i = 0; i < FG_SLOTS; i++)
+	for (i = 0; i < FG_SLOTS * fg_xccs; i++)
 		if (i % FG_QUEUES < FG_AMDGPU_QUEUES)
-			set_bit(i, FG_QUEUE_BITMAP(gfx));
-	gfx->mec_fw_version = DEBUG_MEC_FW;
+			set_bit(i % FG_SLOTS, FG_QUEUE_BITMAP(gfx, i / FG_SLOTS));
+	gfx->mec_fw_version =
+		fg_xccs == 1 ? DEBUG_MEC_FW : MI308X_DEBUG_MEC_FW;
 	gfx->mec2_fw_version = GWS_MEC2_FW;
-	gfx->config.max_shader_engines = 8;
+	gfx->config.max_shader_engines = engines;
 	gfx->config.max_sh_per_se = 1;
-	gfx->config.max_cu_per_sh = FG_CUS / 8;
+	gfx->config.max_cu_per_sh = cus;
 	gfx->cu_info.number = FG_CUS;
 	gfx->cu_info.simd_per_cu = 4;
 	gfx->cu_info.max_waves_per_simd = 8;
 	gfx->cu_info.wave_front_size = 64;
 	gfx->cu_info.max_scratch_slots_per_cu = 32;
 	gfx->cu_info.lds_size = 64;
-	for (i = 0; i < 8; i++)
-		FG_CU_BITMAP(gfx)[i % 4][i / 4] = (1 << FG_CUS / 8) - 1;
+	for (xcc = 0; xcc < fg_xccs; xcc++)
+		for (i = 0; i < engines; i++)
+			FG_CU_BITMAP(gfx, xcc)[i % 4][i / 4] = (1 << cus) - 1;
 }
 
 static void describe_doorbells(struct amdgpu_device *adev)
@@ -89,7 +98,7 @@ static void describe_doorbells(struct amdgpu_device *adev)
 
 	adev->doorbell.base = pci_resource_start(fg.pdev, DOORBELL_BAR);
 	adev->doorbell.size = pci_resource_len(fg.pdev, DOORBELL_BAR);
-	for (i = 0; i < SDMA_ENGINES; i++)
+	for (i = 0; i < adev->sdma.num_instances; i++)
 		index->sdma_engine[i] =
 			AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0 + i * apart;
 	index->first_non_cp = AMDGPU_VEGA20_DOORBELL64_FIRST_NON_CP;
@@ -102,11 +111,15 @@ static int describe_device(struct amdgpu_device *adev)
 	adev->dev = &fg.pdev->dev;
 	adev->ddev.dev = &fg.pdev->dev;
 	adev->ddev.render = &render_minor;
-	adev->asic_type = CHIP_ALDEBARAN;
-	adev->ip_versions[GC_HWIP][0] = IP_VERSION(9, 4, 2);
-	adev->ip_versions[SDMA0_HWIP][0] = IP_VERSION(4, 4, 0);
+	adev->asic_type = fg_xccs == 1 ? CHIP_ALDEBARAN : CHIP_IP_DISCOVERY;
+	adev->rev_id = fg_xccs == 1 ? 0 : 1;	/* 0 is a gfx941 */
+	adev->ip_versions[GC_HWIP][0] = fg_xccs == 1 ? IP_VERSION(9, 4, 2) :
+						       IP_VERSION(9, 4, 3);
+	adev->ip_versions[SDMA0_HWIP][0] = fg_xccs == 1 ? IP_VERSION(4, 4, 0) :
+							  IP_VERSION(4, 4, 2);
 	adev->reg_offset[GC_HWIP][0] = gc_base;
-	adev->sdma.num_instances = SDMA_ENGINES;
+	adev->sdma.num_instances =
+		fg_xccs == 1 ? SDMA_ENGINES : MI308X_SDMA_ENGINES;
 	adev->gds.gws_size = GWS_ENTRIES;
 	adev->have_atomics_support = true;
 	adev->gmc.real_vram_size = VRAM_BYTES;
@@ -190,6 +203,10 @@ static int __init fakegpu_init(void)
 {
 	int error;
 
+	if (fg_xccs != 1 && fg_xccs != fg_own_xccs) {
+		pr_err("fakegpu: no GPU of %d XCCs here\n", fg_xccs);
+		return -EINVAL;
+	}
 	mutex_init(&fg.lock);
 	INIT_LIST_HEAD(&fg.queues);
 	fg.clock.last = ktime_get();

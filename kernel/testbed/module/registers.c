@@ -57,9 +57,11 @@ static int dump_hqd(struct amdgpu_device *adev, u32 pipe, u32 queue,
 		return -ENOMEM;
 	mutex_lock(&fg.lock);
 	if (pipe >= HIQ_PIPE)
-		mqd = fg.fw.on ? fg.fw.mqd : NULL;
+		mqd = fg.fw.on ? fg.fw.mqds[FG_XCC] : NULL;
 	else if (fg.fw.slots[pipe * FG_QUEUES + queue])
 		mqd = fg.fw.slots[pipe * FG_QUEUES + queue]->mqd;
+	if (mqd && pipe < HIQ_PIPE)
+		mqd = fg_xcc_mqd(mqd, FG_XCC);
 	for (i = 0; i < HQD_WORDS; i++) {
 		words[i][0] = FIRST_HQD_REG + i * sizeof(u32);
 		words[i][1] = mqd ? (&mqd->cp_mqd_base_addr_lo)[i] : 0;

@@ -11,6 +11,11 @@
 
 #include "fakegpu.h"
 
+#define FIRST_PASID	0x8000
+#define PASIDS		0x7000
+
+static atomic_t opened;
+
 static int render_open(struct inode *inode, struct file *file)
 {
 	struct drm_file *drm = kzalloc(sizeof(*drm), GFP_KERNEL);
@@ -29,6 +34,9 @@ static int render_open(struct inode *inode, struct file *file)
 	fpriv->vm.pd_phys_addr = ((uintptr_t)fpriv & 0xfffffff000ull) |
 				 AMDGPU_PTE_VALID;
 	fpriv->vm.last_tlb_flush = dma_fence_get_stub();
+	/* For drivers whose processes take it from there; others make one. */
+	fpriv->vm.pasid = FIRST_PASID +
+			  (u32)atomic_inc_return(&opened) % PASIDS;
 	drm->driver_priv = fpriv;
 	file->private_data = drm;
 	return 0;

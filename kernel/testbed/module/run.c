@@ -324,19 +324,11 @@ void fg_queue_map(struct fg_queue *queue)
 		queue->written = written;
 }
 
-/* What the microcode leaves in the MQD, and behind it the control stack. */
-void fg_queue_save(struct fg_queue *queue)
+/* What the microcode of one XCC leaves in its MQD, and behind it the control stack. */
+static void save_xcc(struct fg_queue *queue, struct v9_mqd *mqd, u32 waves)
 {
-	struct v9_mqd *mqd = queue->mqd;
-	u32 *stack, waves = 0, i;
+	u32 *stack, i;
 
-	queue->mapped = false;
-	queue->slot = -1;
-	queue->taken_off++;
-	if (!mqd)
-		return;
-	if (can_run(queue))
-		waves = min(queue->workgroups, (u32)FG_CUS);
 	waves = min(waves, mqd->cp_hqd_cntl_stack_size / 8);
 	mqd->cp_hqd_pq_rptr = (u32)(queue->read * AQL_WORDS);
 	mqd->cp_hqd_cntl_stack_offset = mqd->cp_hqd_cntl_stack_size - waves * 8;
@@ -348,4 +340,21 @@ void fg_queue_save(struct fg_queue *queue)
 		stack[2 * i + 1] = mqd->cp_hqd_cntl_stack_size + i * WAVE_BYTES;
 	}
 	fg.figures.saved_bytes += waves * WAVE_BYTES;
+}
+
+/* Workgroups go to the XCCs in turn. */
+void fg_queue_save(struct fg_queue *queue)
+{
+	u32 waves = 0, xcc;
+
+	queue->mapped = false;
+	queue->slot = -1;
+	queue->taken_off++;
+	if (!queue->mqd)
+		return;
+	if (can_run(queue))
+		waves = min(queue->workgroups, (u32)FG_CUS);
+	for (xcc = 0; xcc < fg_xccs; xcc++)
+		save_xcc(queue, fg_xcc_mqd(queue->mqd, xcc),
+			 (waves + fg_xccs - 1 - xcc) / fg_xccs);
 }

@@ -143,7 +143,7 @@ static void show_process(struct seq_file *out, struct kfd_process *process)
 	for (i = 0; i < view_count; i++)
 		count += views[i].pid == pid;
 	seq_printf(out, "{\"pid\":%d,\"queue_count\":%u,\"pasid\":%u,", pid,
-		   count, process->pasid);
+		   count, FG_PASID(process));
 	seq_printf(out, "\"blocked\":%u,\"in_line\":%u,\"trap_debug\":%s,",
 		   fg_blocked_calls(process), calls_in_line(process),
 		   truth(fg_traps_on(process)));
@@ -237,7 +237,8 @@ static void show_gpu(struct seq_file *out, u32 waiting)
 		   fg_gpu_id());
 	seq_printf(out, "\"gpu\":\"fakegpu\",\"personality\":\"%s\",",
 		   fg_personality);
-	seq_printf(out, "\"gfx_version\":90010,\"cus\":%d,\"xccs\":1,", FG_CUS);
+	seq_printf(out, "\"gfx_version\":%d,\"cus\":%d,\"xccs\":%d,",
+		   fg_xccs == 1 ? 90010 : 90402, FG_CUS, fg_xccs);
 	seq_printf(out, "\"hung\":%s,\"resets\":%llu,\"mes\":false,",
 		   truth(hung), fg.figures.resets);
 	seq_printf(out, "\"updates_pending\":%u,\"packets_sent\":%llu,",
