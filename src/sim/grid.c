@@ -173,7 +173,7 @@ struct gp_doc *gp_sim_grid(const struct gp_sim_grid *grid, struct gp_diag *diag)
 	gp_doc_fact(doc, "policy", NULL, gp_v_text(gp_sched_policy_name(grid->policy)));
 	put_columns(doc);
 	error = put_rows(doc, grid, diag);
-	gp_sim_explain_oracle(doc);
+	gp_sim_explain_oracle(doc, true);
 	gp_doc_line(doc,
 		    "Rows marked * have more processes than the GPU has VMIDs even with a single "
 		    "batch job: the hardware rotates through all of them, idle ones included.");

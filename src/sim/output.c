@@ -74,7 +74,7 @@ static void put_job_row(struct gp_doc *doc, const struct gp_sim_row *row, u32 in
 
 static void put_jobs(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count)
 {
-	gp_doc_table(doc, NULL, NULL);
+	gp_doc_table(doc, NULL, "Jobs");
 	gp_doc_column(doc, NULL, "POLICY");
 	gp_doc_column(doc, NULL, "JOB");
 	gp_doc_column(doc, NULL, "REQUESTS");
@@ -94,7 +94,7 @@ static void put_jobs(struct gp_doc *doc, const struct gp_sim_row *rows, size_t c
 
 static void put_policies(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count)
 {
-	gp_doc_table(doc, NULL, NULL);
+	gp_doc_table(doc, NULL, "Policies");
 	gp_doc_column(doc, NULL, "POLICY");
 	gp_doc_column(doc, NULL, "PREEMPTIONS");
 	gp_doc_column(doc, NULL, "DECLINED");
@@ -124,14 +124,22 @@ static double part_of(const struct gp_sim_verdict *verdict, u64 ns)
 /* Beside the best possible schedule. */
 static void put_verdicts(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count)
 {
-	gp_doc_table(doc, NULL, NULL);
-	gp_doc_if_empty(doc, NULL);
+	bool shares = false, any = false;
+
+	for (size_t r = 0; r < count; r++) {
+		any |= rows[r].verdict != NULL;
+		shares |= rows[r].verdict && rows[r].verdict->share_known;
+	}
+	if (!any)
+		return;
+	gp_doc_table(doc, NULL, "Batch work beside the best possible schedule");
 	gp_doc_column(doc, NULL, "POLICY");
 	gp_doc_column(doc, NULL, "ONLINE");
 	gp_doc_column(doc, NULL, "OFFLINE");
 	gp_doc_column(doc, NULL, "ORACLE");
 	gp_doc_column(doc, NULL, "OFFLINE / ORACLE");
 	gp_doc_column(doc, NULL, "LEAST SHARE");
+	gp_doc_optional(doc);
 	for (size_t r = 0; r < count; r++) {
 		const struct gp_sim_verdict *verdict = rows[r].verdict;
 
@@ -144,8 +152,7 @@ static void put_verdicts(struct gp_doc *doc, const struct gp_sim_row *rows, size
 		gp_sim_put_ratio(doc, true, verdict->ratio);
 		gp_sim_put_ratio(doc, verdict->share_known, verdict->share);
 	}
-	if (rows[count - 1].verdict)
-		gp_sim_explain_oracle(doc);
+	gp_sim_explain_oracle(doc, shares);
 }
 
 void gp_sim_put_ratio(struct gp_doc *doc, bool known, double value)
@@ -156,11 +163,13 @@ void gp_sim_put_ratio(struct gp_doc *doc, bool known, double value)
 	gp_doc_cell(doc, gp_v_if(known, gp_v_as(gp_v_real(GP_UNIT_REAL, value), text)));
 }
 
-void gp_sim_explain_oracle(struct gp_doc *doc)
+void gp_sim_explain_oracle(struct gp_doc *doc, bool shares)
 {
 	gp_doc_line(doc, "OFFLINE is the GPU time of batch jobs. ORACLE is the maximum that any "
 			 "scheduler could give them at these preemption costs if no request "
 			 "finished later than in this run.");
+	if (!shares)
+		return;
 	gp_doc_line(doc, "LEAST SHARE is the least GPU time that any batch job got in any 5 s "
 			 "window, relative to an equal share of the time that online jobs left.");
 }

@@ -20,7 +20,7 @@ struct gp_doc *gp_sim_doc(const struct gp_sim_row *rows, size_t count);
 
 /* A cell with three digits; and the lines under a table with these columns. */
 void gp_sim_put_ratio(struct gp_doc *doc, bool known, double value);
-void gp_sim_explain_oracle(struct gp_doc *doc);
+void gp_sim_explain_oracle(struct gp_doc *doc, bool shares);
 
 /* Collects a trace while the engine runs; at most `limit` events are kept. */
 struct gp_sim_trace {

@@ -14,6 +14,7 @@ import termios
 import unittest
 
 import test_gpreemptd as rig
+import browser  # noqa: E402
 
 
 class Diary(rig.Daemon):
@@ -81,6 +82,7 @@ class Diary(rig.Daemon):
         self.assertGreater(jobs[who]["ran_ns"], 0)
         self.assertGreater(jobs[who]["held_ns"], 0)
         self.assertTrue(any(row["job"] == who and row["ran_ns"] for row in report["usage"]["rows"]))
+        self.assertIn(browser.layout({"hour": page}) if browser.CHROMIUM else None, (None, []))
         with open(page) as file:
             text = file.read()
         self.assertIn(whom, text)

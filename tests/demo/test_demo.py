@@ -9,8 +9,12 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import browser  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -112,6 +116,13 @@ class Demo(unittest.TestCase):
         for fact in ("date", "version", "host", "seed"):
             self.assertIn(f"<dt>{fact}</dt>", page)
         self.assertIn("xdg-open", self.run_result.stdout)
+
+    @unittest.skipUnless(browser.CHROMIUM, "Chromium is not installed")
+    def test_nothing_overflows_on_the_page(self):
+        found = browser.layout({"demo": self.out / "report.html"})
+        if found is None:
+            self.skipTest("Chromium did not start")
+        self.assertEqual(found, [])
 
     def test_the_page_shows_who_had_the_gpu(self):
         page = (self.out / "report.html").read_text()
