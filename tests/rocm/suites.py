@@ -266,6 +266,8 @@ def kfdtest(stage, personality, short, program=None):
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
           "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "rccl": rccl, "kfdtest": kfdtest}
+# Those that consist of tests of this repository.
+OWN = ("tools", "programs", "examples", "project")
 # Those of --short, the parts into which the longer ones are cut, and an order: what takes long is begun first.
 SHORT = ("tools", "programs", "examples", "project", "rocrtst")
 SHORT_PERSONALITY = {"6.4": "compat", "7.2": "native"}

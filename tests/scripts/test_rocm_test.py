@@ -121,7 +121,10 @@ class Script(unittest.TestCase):
             document = self.script.Document(path)
             rows = [(("tools", "7.2", "native"), self.count(**{"pass": 9})), (("programs", "6.4", "compat"), self.count(**{"pass": 3})),
                     (("kfdtest", "7.2", "native"), self.count(absent=1))]
-            self.assertEqual(list(document.differences(rows)), [("programs", "6.4", "compat")])
+            self.assertEqual(document.differences(rows), [("programs", "6.4", "compat")])
+            own, foreign = ("tools", "7.2", "native"), ("kfdtest", "7.2", "native")
+            self.assertEqual(document.differences([(own, self.count(**{"pass": 10})), (foreign, self.count(**{"pass": 6}))]), [foreign])
+            self.assertEqual(document.differences([(own, self.count(**{"pass": 9, "fail": 1}))]), [own])
             document.update(rows)
             self.assertEqual(path.read_text().splitlines()[4:],
                              ["| tools | 7.2 | native | 9 | 0 | 0 |  |", "| programs | 6.4 | compat | 3 | 0 | 0 |  |",
