@@ -274,6 +274,6 @@ int gp_command_finish(const struct gp_command *command, int status)
 	if (fflush(stdout) == 0 && !failed)
 		return status;
 	fprintf(stderr, _("%s%s: cannot write the output: %s\n"), PREFIX(command), command->name,
-		errno ? strerror(errno) : _("write error"));
+		errno ? strerror(errno) : _("the disk is full, or the reader has exited"));
 	return GP_EXIT_FAILED;
 }

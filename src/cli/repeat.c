@@ -168,8 +168,10 @@ int gp_cli_repeat_run(const struct gp_cli_repeat *watch, int (*sample)(void *ctx
 	sigprocmask(SIG_BLOCK, &set, &old);
 	output.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (output.signals < 0) {
-		status =
-			gp_fail(watch->diag, -errno, "cannot receive signals: %s", strerror(errno));
+		status = gp_fail(
+			watch->diag, -errno,
+			"cannot receive signals: %s; check the limit of open files (ulimit -n)",
+			strerror(errno));
 	} else {
 		status = run_with(watch, &output, sample, ctx);
 		/* Taken, or it would be delivered once more when it is unblocked. */

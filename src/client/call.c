@@ -196,7 +196,9 @@ static int greet(struct gpreempt *context, const struct gpreempt *said)
 	if (epoll_ctl(context->epoll, EPOLL_CTL_ADD, fd, &readable) < 0) {
 		status = -errno;
 		gp_client_lost(context, status);
-		return gp_client_fail(said, status, "cannot watch the holder's socket: %s",
+		return gp_client_fail(said, status,
+				      "cannot watch the connection to the holder: %s; check the "
+				      "limit of open files (ulimit -n)",
 				      strerror(-status));
 	}
 	return 0;

@@ -77,7 +77,10 @@ int gpreempt_open(struct gpreempt **out)
 
 	*out = NULL;
 	if (error)
-		return gp_client_fail(NULL, error, "cannot create a context: %s", strerror(-error));
+		return gp_client_fail(NULL, error,
+				      "cannot initialise libgpreempt: %s; check the limit of open "
+				      "files (ulimit -n)",
+				      strerror(-error));
 	error = gp_client_greet(context, true);
 	if (error) {
 		gp_client_forget_errors(context);

@@ -281,8 +281,10 @@ static int fail_connect(const struct gpreempt *context, int error)
 		return gp_client_fail(context, -ETIME,
 				      "the holder does not accept connections; use 'gpreempt "
 				      "release --all' to end a hung holder");
-	return gp_client_fail(context, error, "cannot connect to the holder in %s: %s", path,
-			      strerror(-error));
+	return gp_client_fail(context, error,
+			      "cannot connect to the holder in %s: %s; 'gpreempt release --all' "
+			      "ends a holder that hangs",
+			      path, strerror(-error));
 }
 
 /* Waits for a change in the directory, but not for long: a socket that starts to listen makes

@@ -212,7 +212,10 @@ int gp_daemon_start(struct gp_daemon *daemon)
 			       "limit with 'sysctl fs.inotify.max_user_instances=1024'",
 			       daemon->agents_path);
 	if (error)
-		return gp_fail(daemon->diag, error, "cannot start: %s", strerror(-error));
+		return gp_fail(
+			daemon->diag, error,
+			"cannot start scheduling: %s; check the limit of open files (ulimit -n)",
+			strerror(-error));
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
 	gp_daemon_diary_configure(daemon);

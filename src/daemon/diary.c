@@ -229,7 +229,7 @@ static void say_problems(struct gp_daemon *daemon, struct gp_daemon_diary_writer
 
 	if (error && error != writer->error_said)
 		gp_diag(daemon->diag, GP_WARNING,
-			"cannot write %s: %s; decisions are missing in it", writer->path,
+			"cannot write %s: %s; some decisions will be missing from it", writer->path,
 			strerror(-error));
 	writer->error_said = error;
 	if (writer->dropped != writer->dropped_said)
@@ -316,8 +316,8 @@ static void start(struct gp_daemon *daemon)
 	}
 	if (error) {
 		gp_diag(daemon->diag, GP_WARNING,
-			"cannot write %s: %s; decisions are missing in it", config->decision_log,
-			strerror(-error));
+			"cannot write %s: %s; some decisions will be missing from it",
+			config->decision_log, strerror(-error));
 		if (writer)
 			writer_free(writer);
 		return;

@@ -173,7 +173,9 @@ int main(int argc, char **argv)
 	daemon = error ? NULL : malloc(sizeof(*daemon));
 	error = daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
 	if (error) {
-		gp_fail(&journal.diag, error, "cannot start: %s", strerror(-error));
+		gp_fail(&journal.diag, error,
+			"cannot start scheduling: %s; check the limit of open files (ulimit -n)",
+			strerror(-error));
 		free(daemon);
 		return GP_EXIT_FAILED;
 	}

@@ -71,7 +71,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_TRACE_FORBIDDEN] =
 		N_("cannot trace process %u: it belongs to another user, or "
 		   "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
-	[GP_SAY_TRACE_ERROR] = N_("cannot trace process %u: %m"),
+	[GP_SAY_TRACE_ERROR] =
+		N_("cannot trace process %u: %m; 'gpreempt doctor' names missing permissions"),
 	[GP_SAY_DEBUG_MISSING] = N_("this amdgpu driver has no debug interface (added in Linux "
 				    "6.5); start process %u with 'gpreempt run'"),
 	[GP_SAY_DEBUG_LEFTOVER] = N_("a detached debugger left a stale debug session in process "
@@ -81,7 +82,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 		N_("the GPU runtime of process %u did not enable debugging (before ROCm 6.3 it may "
 		   "not do so); start it with 'gpreempt run'"),
 	[GP_SAY_KFD_ERROR] = N_("cannot open /dev/kfd: %m; see 'gpreempt doctor'"),
-	[GP_SAY_PIPE_ERROR] = N_("cannot create a pipe: %m"),
+	[GP_SAY_PIPE_ERROR] =
+		N_("cannot create a pipe: %m; check the limit of open files (ulimit -n)"),
 	[GP_SAY_LIST_ERROR] = N_("cannot list the queues of process %u: %m"),
 
 	[GP_SAY_MODULE_NONE] = N_("gpreempt.ko is not loaded: %s does not exist"),

@@ -74,7 +74,7 @@ static void bad_arguments_are_refused_before_anything_is_sent(void **state)
 	assert_string_equal(gpreempt_error(scene->context), "a lease must be 50 to 3600000 ms");
 	options = (struct gpreempt_suspend_options){.size = sizeof(options), .grace = 256};
 	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
-	options = (struct gpreempt_suspend_options){.size = sizeof(options), .flags = 2};
+	options = (struct gpreempt_suspend_options){.size = sizeof(options), .flags = 1u << 31};
 	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
 	options = (struct gpreempt_suspend_options){.size = 0};
 	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);

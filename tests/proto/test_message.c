@@ -17,7 +17,8 @@ static const char *capitals(const char *text)
 		{"process %u has exited", "PROCESS %u: GONE, 100%% OF IT"},
 		{"process %u is being debugged by %s (pid %u); quit the debugger first",
 		 "(%3$u) %2$s HAS %1$u"},
-		{"cannot trace process %u: %m", "%m (%u)"},
+		{"cannot trace process %u: %m; 'gpreempt doctor' names missing permissions",
+		 "%m (%u)"},
 		{"the request does not include a pidfd", "进程已结束"},
 	};
 
@@ -62,7 +63,8 @@ static void arguments_arrive_in_the_sentence(void **state)
 		text_of(&message),
 		"process 7 is being debugged by my gdb (pid 12); quit the debugger first");
 	gp_proto_say(&message, -EACCES, GP_SAY_TRACE_ERROR, 5);
-	assert_string_equal(text_of(&message), "cannot trace process 5: Permission denied");
+	assert_string_equal(text_of(&message), "cannot trace process 5: Permission denied; "
+					       "'gpreempt doctor' names missing permissions");
 	assert_int_equal(gp_proto_say(NULL, -EIO, GP_SAY_STUCK, 1), -EIO);
 }
 

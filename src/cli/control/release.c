@@ -147,8 +147,10 @@ static int ask(struct release *release)
 			       (int)release->holder.pid);
 	}
 	gp_cli_holder_text(&release->holder, text, sizeof(text));
-	return gp_fail(&release->sink.diag, status, "the request to the holder failed: %s",
-		       release->holder.socket >= 0 && *text ? text : strerror(-status));
+	return gp_fail(
+		&release->sink.diag, status,
+		"the holder refused the request: %s; 'gpreempt release --all' ends all suspensions",
+		release->holder.socket >= 0 && *text ? text : strerror(-status));
 }
 
 static void show(struct release *release)

@@ -228,7 +228,10 @@ static int act(struct resume *resume)
 			"it",
 			(int)resume->holder.pid);
 	} else if (error) {
-		gp_fail(&resume->sink.diag, error, "cannot query the holder: %s", strerror(-error));
+		gp_fail(&resume->sink.diag, error,
+			"cannot ask the holder: %s; 'gpreempt release --all' ends a holder that "
+			"hangs",
+			strerror(-error));
 	}
 	if (!error)
 		error = tell_all(resume, &holds);

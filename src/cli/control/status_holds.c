@@ -150,7 +150,10 @@ int gp_cli_status_all(struct gp_cli_status *status)
 			"it",
 			(int)status->holder.pid);
 	else if (error)
-		gp_fail(&status->sink.diag, error, "cannot query the holder: %s", strerror(-error));
+		gp_fail(&status->sink.diag, error,
+			"cannot ask the holder: %s; 'gpreempt release --all' ends a holder that "
+			"hangs",
+			strerror(-error));
 	(void)gp_cli_holder_each_other(&status->holder, add_other, status);
 	status->now_ns = gp_monotonic_ns();
 	if (!error || status->hold_count)

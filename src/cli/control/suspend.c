@@ -305,7 +305,9 @@ static int hold(struct gp_cli_keeper *keeper)
 	sigprocmask(SIG_BLOCK, &set_of_signals, NULL);
 	keeper->signals = signalfd(-1, &set_of_signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (keeper->signals < 0) {
-		gp_fail(&keeper->sink.diag, -errno, "cannot receive signals: %s", strerror(errno));
+		gp_fail(&keeper->sink.diag, -errno,
+			"cannot receive signals: %s; check the limit of open files (ulimit -n)",
+			strerror(errno));
 		return status;
 	}
 	error = gpreempt_open(&keeper->context);

@@ -34,8 +34,8 @@ static int check_memory(u32 pid, u64 bytes, u64 most, struct gp_diag *diag)
 	room = GP_MIN(host.available, host.limit);
 	if (need > room)
 		return gp_fail(diag, -ENOMEM,
-			       "cannot swap out process %u: it needs %s of host memory, until it "
-			       "is back, and %s are available",
+			       "cannot swap out process %u: it needs %s of host memory while it is "
+			       "out, but only %s are available",
 			       pid, gp_size_text(need).text, gp_size_text(room).text);
 	if (swapped + bytes > (most ? most : host.total / 2))
 		return gp_fail(diag, -ENOMEM,
@@ -163,7 +163,7 @@ int gp_cli_swap_out(u32 pid, u64 most, struct gp_nvrm_swap *done, struct gp_diag
 	record.bytes = seen.bytes;
 	error = gp_proto_swapped_write(&record);
 	if (error)
-		return gp_fail(diag, error, "cannot note that process %u is swapped out: %s", pid,
+		return gp_fail(diag, error, "cannot record that process %u is swapped out: %s", pid,
 			       strerror(-error));
 	error = gp_nvrm_swap_out(pid, LOCK_MS, done);
 	done->bytes = seen.bytes;

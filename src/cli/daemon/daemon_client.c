@@ -26,7 +26,9 @@ int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag
 			       "gpreemptd is not running; start it with 'gpreemptd' or 'systemctl "
 			       "start gpreemptd'");
 	if (client->socket < 0)
-		return gp_fail(diag, client->socket, "cannot connect to gpreemptd: %s",
+		return gp_fail(diag, client->socket,
+			       "cannot connect to gpreemptd: %s; check that it runs ('systemctl "
+			       "status gpreemptd') and that you may use its socket",
 			       strerror(-client->socket));
 	error = gp_cli_daemon_ask(client, diag, GP_MSG_HELLO, &me, sizeof(me), sizeof(me), 0);
 	if (error < 0)
@@ -67,7 +69,9 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return gp_fail(diag, status, "%s", text);
 	}
 	if (status < 0)
-		return gp_fail(diag, status, "cannot query gpreemptd: %s", strerror(-status));
+		return gp_fail(diag, status,
+			       "gpreemptd did not answer: %s; try again, or restart it",
+			       strerror(-status));
 	if (message->fd >= 0)
 		close(message->fd);
 	if (each)

@@ -73,7 +73,10 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 			       strerror((int)-got));
 	}
 	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
-		return gp_fail(&cli->sink.diag, -EIO, "cannot create a temporary copy of %s", name);
+		return gp_fail(&cli->sink.diag, -EIO,
+			       "cannot copy %s to a temporary file; check the free space in TMPDIR "
+			       "(default: /tmp)",
+			       name);
 	return own;
 }
 

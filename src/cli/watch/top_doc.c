@@ -20,7 +20,7 @@ const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 	if (top->from_driver)
 		return top->driver.policy;
 	return device->broken                             ? _("disabled")
-	       : device->stands_down                      ? _("stands down")
+	       : device->stands_down                      ? _("paused")
 	       : device->can_suspend || device->can_share ? gp_sched_policy_name(device->policy)
 							  : _("none");
 }

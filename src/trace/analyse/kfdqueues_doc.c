@@ -200,7 +200,7 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 		    gp_v_count(matches));
 	gp_doc_fact(doc, "processes_with_pid", "Processes with a known pid", gp_v_count(hashed));
 	gp_doc_fact(doc, "overlapping_pairs",
-		    "Process pairs with overlaps that are listed (at most 64)", gp_v_count(pairs));
+		    "Process pairs with overlaps (the first 64 are listed)", gp_v_count(pairs));
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 

@@ -109,8 +109,10 @@ int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag)
 			       "--name %s'",
 			       name, name);
 	}
-	return gp_fail(diag, error, "cannot reach the machine in %s: %s", directory,
-		       strerror(-error));
+	return gp_fail(diag, error,
+		       "cannot reach the machine in %s: %s; stop it with 'gpreempt vgpu stop' and "
+		       "start it again",
+		       directory, strerror(-error));
 }
 
 int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out)

@@ -43,7 +43,8 @@ static int own_directory(const char *path, struct gp_diag *diag)
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return gp_fail(diag, -errno, "cannot create %s: %s", path, strerror(errno));
 	if (lstat(path, &status))
-		return gp_fail(diag, -errno, "cannot stat %s: %s", path, strerror(errno));
+		return gp_fail(diag, -errno, "cannot find out what %s is: %s", path,
+			       strerror(errno));
 	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
 		return gp_fail(diag, -EPERM, "%s must be a directory that you own, with mode 0700",
 			       path);
@@ -228,7 +229,9 @@ static int make_pipe(int ready[2], const char *directory, struct gp_diag *diag)
 	if (!error)
 		return 0;
 	remove_tree(directory);
-	return gp_fail(diag, error, "cannot create a pipe: %s", strerror(-error));
+	return gp_fail(diag, error,
+		       "cannot create a pipe: %s; check the limit of open files (ulimit -n)",
+		       strerror(-error));
 }
 
 /* Removes directories of private machines without a launcher and a server. */

@@ -227,7 +227,9 @@ int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *di
 	close(report[1]);
 	if (child < 0) {
 		close(report[0]);
-		gp_fail(diag, -errno, "cannot start a process: %s", strerror(errno));
+		gp_fail(diag, -errno,
+			"cannot start a process: %s; check the limit of processes (ulimit -u)",
+			strerror(errno));
 		return GP_VGPU_FAILED;
 	}
 	if (read(report[0], &why, sizeof(why)) == (ssize_t)sizeof(why))

@@ -199,13 +199,18 @@ int gp_vgpu_server_run(struct gp_vgpu_server *server, int ready_fd)
 
 	server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (server->timer_fd < 0)
-		return gp_fail(server->diag, -errno, "cannot create a timer: %s", strerror(errno));
+		return gp_fail(
+			server->diag, -errno,
+			"cannot create a timer: %s; check the limit of open files (ulimit -n)",
+			strerror(errno));
 	error = gp_vgpu_watch(server, server->timer_fd, GP_VGPU_WATCH_TIMER, NULL);
 	if (!error)
 		error = watch_signals(server);
 	if (error)
-		return gp_fail(server->diag, error, "cannot watch for events: %s",
-			       strerror(-error));
+		return gp_fail(
+			server->diag, error,
+			"cannot wait for events: %s; check the limit of open files (ulimit -n)",
+			strerror(-error));
 	watch_home(server);
 	gp_vgpu_accept_begin(server);
 	if (ready_fd >= 0) {

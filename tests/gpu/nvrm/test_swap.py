@@ -123,7 +123,7 @@ class Swap(DaemonStage):
 
     def test_host_memory_that_does_not_suffice(self):
         self.keeper.ask("used100000000")
-        self.refused(self.program(), "of host memory, until it is back")
+        self.refused(self.program(), "of host memory while it is out")
 
     def test_ranks_that_use_nccl(self):
         library = shutil.copy(os.environ["GP_FAKE_PRELOAD"], os.path.join(self.place, "libnccl.so.2"))
