@@ -63,6 +63,7 @@ static struct gp_sched_job_spec make_spec(struct input *in)
 		.budget_ns = odd_number(in),
 		.period_ns = odd_number(in),
 		.max_suspend_ns = odd_number(in),
+		.parks = number(in, 1) & 1,
 	};
 }
 
