@@ -41,17 +41,19 @@ static int listen_here(void)
 
 static void send_accounts(int client, u32 serial)
 {
-	struct {
-		struct gp_proto_msg_accounts head;
-		struct gp_proto_msg_account accounts[2];
-	} list = {.head.count = 2};
+	size_t size =
+		sizeof(struct gp_proto_msg_accounts) + 2 * sizeof(struct gp_proto_msg_account);
+	struct gp_proto_msg_accounts *list = calloc(1, size);
 
+	assert_non_null(list);
+	list->count = 2;
 	for (int i = 0; i < 2; i++) {
-		list.accounts[i].job.uid = i ? 2000 : 1000;
-		list.accounts[i].job.suspends = i ? 5 : 3;
-		strcpy(list.accounts[i].job.group, "slurm-17");
+		list->accounts[i].job.uid = i ? 2000 : 1000;
+		list->accounts[i].job.suspends = i ? 5 : 3;
+		strcpy(list->accounts[i].job.group, "slurm-17");
 	}
-	gp_wire_send(client, GP_MSG_DAEMON_ACCOUNTS, serial, 2, &list, sizeof(list), -1);
+	gp_wire_send(client, GP_MSG_DAEMON_ACCOUNTS, serial, 2, list, size, -1);
+	free(list);
 }
 
 /* One client; asks are answered as `how` says. */
