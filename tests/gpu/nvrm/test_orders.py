@@ -69,7 +69,7 @@ class Orders(DaemonStage):
         trainer = self.program("--class", "offline")
         self.until(lambda: self.reported(trainer) == ("confirmed", OFFLINE_US), "not confirmed")
         self.until(lambda: self.reported(server) == ("confirmed", ONLINE_US), "not confirmed")
-        self.assertRegex(self.gpreempt("top", "--once").stdout, "(?m)offline .* 31 us +fake_target$")
+        self.assertRegex(self.gpreempt("top", "--once").stdout, "(?m)offline .* 31 us +fake_target ")
         self.assertIn("The driver reports a time slice of 31 us", self.gpreempt("why", str(trainer.process.pid)).stdout)
         self.assertRegex(self.gpreempt("log").stdout, "the driver reports a time slice of 31 us for fake_target")
 

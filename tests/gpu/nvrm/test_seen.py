@@ -98,7 +98,8 @@ class Seen(DaemonStage):
         self.switch(("start", trainer), ("end", trainer))
         self.until(lambda: self.job(trainer)["switches"] == 1, "no switches")
         path = os.path.join(self.place, "trace.json")
-        self.assertEqual(self.gpreempt("log", "--perfetto", path).returncode, 0)
+        made = self.gpreempt("log", "--perfetto", path)
+        self.assertEqual(made.returncode, 0, made.stderr)
         with open(path) as file:
             events = json.load(file)["traceEvents"]
         tracks = [e["tid"] for e in events if e["ph"] == "M" and e["args"]["name"].startswith("pid ")]
