@@ -192,21 +192,22 @@ static int count(struct trace *trace, u64 process, const char *name, const char 
 /* A queue of the GPU got work, or has none left. */
 static int count_work(struct trace *trace, u32 gpu_id, u64 at_ns, bool more)
 {
-	struct gpu *gpu = trace->gpus;
+	struct gpu *gpu;
 	char name[32];
+	size_t i = 0;
 	int error;
 
-	while (gpu < trace->gpus + trace->gpu_count && gpu->gpu_id != gpu_id)
-		gpu++;
-	if (gpu == trace->gpus + trace->gpu_count) {
+	while (i < trace->gpu_count && trace->gpus[i].gpu_id != gpu_id)
+		i++;
+	if (i == trace->gpu_count) {
 		if (gp_array_grow((void **)&trace->gpus, trace->gpu_count, &trace->gpu_room,
 				  sizeof(*trace->gpus)))
 			return gp_fail(trace->diag, -ENOMEM, "out of memory");
-		gpu = &trace->gpus[trace->gpu_count++];
-		*gpu = (struct gpu){.gpu_id = gpu_id};
+		trace->gpus[trace->gpu_count++] = (struct gpu){.gpu_id = gpu_id};
 		snprintf(name, sizeof(name), "GPU %x", gpu_id);
 		gp_timeline_name_process(&trace->timeline, A_GPU | gpu_id, name);
 	}
+	gpu = &trace->gpus[i];
 	gpu->busy += more ? 1 : gpu->busy ? (u64)-1 : 0;
 	trace->work_ns = GP_MAX(trace->work_ns, at_ns);
 	error = count(trace, A_GPU | gpu_id, "queues with work", "queues", trace->work_ns,
