@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/watch/top_screen.h"
 
-enum { BAR = 12, CHART_LEAST = 2, CHART_MOST = 8, NAME = 22, WHOLE = 130 };
+enum { BAR = 12, CHART_LEAST = 2, CHART_MOST = 9, AXIS_LEAST = 3, NAME = 22, WHOLE = 130 };
 
 static int policy_style(const struct gp_proto_msg_device *device)
 {
@@ -149,16 +149,34 @@ static int chart_rows(const struct gp_cli_top_screen *screen, int room, size_t g
 	return GP_MIN(rows, CHART_MOST);
 }
 
+/* The time below a chart: its begin, its middle, now. */
+static void draw_axis(struct gp_cli_top_screen *screen, int y, int x, int width)
+{
+	struct gp_cli_canvas *canvas = &screen->canvas;
+	int third = width / 3;
+	char text[64];
+
+	for (int part = 2; part; part--) {
+		u64 span = (u64)width * screen->interval_ns * (u64)part / 2;
+
+		snprintf(text, sizeof(text), _("%s ago"), gp_duration_text(span).text);
+		gp_cli_canvas_put(canvas, y, part == 2 ? x : x + width / 2, third, text,
+				  GP_STYLE_DIM);
+	}
+	gp_cli_canvas_put(canvas, y, x + width - third, third, _("now"),
+			  GP_STYLE_DIM | GP_STYLE_RIGHT);
+}
+
 static void draw_chart(struct gp_cli_top_screen *screen, int y, int rows, size_t index)
 {
 	struct gp_cli_canvas *canvas = &screen->canvas;
 	int width = GP_MIN(canvas->width - 6, (int)GP_TOP_HISTORY);
-	char text[64];
 
 	if (index >= screen->rates.gpu_count)
 		return;
+	if (rows > AXIS_LEAST)
+		draw_axis(screen, y + --rows, 6, width);
 	gp_cli_canvas_put(canvas, y, 0, 5, "100%", GP_STYLE_DIM | GP_STYLE_RIGHT);
-	snprintf(text, sizeof(text), "%s", gp_duration_text((u64)width * screen->interval_ns).text);
 	if (rows > 2)
 		gp_cli_canvas_put(canvas, y + rows - 1, 0, 5, "0%", GP_STYLE_DIM | GP_STYLE_RIGHT);
 	gp_cli_canvas_chart(canvas, y, 6, width, rows, screen->rates.gpus[index].history,
