@@ -96,9 +96,10 @@ class Root(unittest.TestCase):
         self.assertEqual(sorted(hold["owner_pid"] for hold in self.holds()),
                          sorted(process.pid for process in self.started))
         # One directory was chosen: only that one's.
-        self.assertEqual(self.holds(GPREEMPT_DIR="/run/gpreempt"), [])
-        done = run(GPREEMPT, "release", "--all", "--json", env=environment(GPREEMPT_DIR="/run/gpreempt"))
-        self.assertEqual((done.returncode, json.loads(done.stdout)["released"]), (0, 0), done.stderr)
+        with tempfile.TemporaryDirectory(prefix="gpr") as empty:
+            self.assertEqual(self.holds(GPREEMPT_DIR=empty), [])
+            done = run(GPREEMPT, "release", "--all", "--json", env=environment(GPREEMPT_DIR=empty))
+            self.assertEqual((done.returncode, json.loads(done.stdout)["released"]), (0, 0), done.stderr)
         done = run(GPREEMPT, "release", "--all", "--json", env=environment())
         self.assertEqual((done.returncode, json.loads(done.stdout)["released"]), (0, len(USERS)), done.stderr)
         self.assertEqual(self.holds(), [])
