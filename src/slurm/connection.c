@@ -30,9 +30,11 @@ void gp_slurm_close(struct gp_slurm_connection *connection)
 
 bool gp_slurm_ended(const struct gp_slurm_connection *connection)
 {
-	char byte;
+	struct pollfd peer = {.fd = connection->fd, .events = POLLRDHUP};
 
-	return connection->fd < 0 || recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	/* Not by reading: a late answer may lie before the end. */
+	return connection->fd < 0 || (poll(&peer, 1, 0) > 0 &&
+				      (peer.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)));
 }
 
 /* Waits for the answer to the last request, until `end`; others are late ones, of requests that

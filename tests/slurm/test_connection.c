@@ -23,7 +23,7 @@
 
 enum { WAIT_MS = 20000, SHORT_MS = 100 };
 
-enum how { ANSWERS, LATE_ONCE, REFUSES, FLOODS, TWO_USERS };
+enum how { ANSWERS, ANSWERS_TWICE, LATE_ONCE, REFUSES, FLOODS, TWO_USERS };
 
 static char place[4096];
 
@@ -88,7 +88,10 @@ static void serve(int listener, enum how how)
 				gp_wire_send(client, ask.header.type, first, 0, &held, sizeof(held),
 					     -1);
 			held.held = 1;
-			gp_wire_send(client, ask.header.type, serial, 0, &held, sizeof(held), -1);
+			/* The second of two is one that nobody waits for. */
+			for (int i = how == ANSWERS_TWICE ? 0 : 1; i < 2; i++)
+				gp_wire_send(client, ask.header.type, serial, 0, &held,
+					     sizeof(held), -1);
 		}
 	}
 }
@@ -190,6 +193,23 @@ static void the_end_of_gpreemptd_is_noticed(void **state)
 	daemon_end(pid);
 }
 
+static void an_answer_that_was_not_read_does_not_hide_the_end(void **state)
+{
+	struct gp_slurm_connection connection = {.fd = -1};
+	struct pollfd more = {.events = POLLIN};
+	pid_t pid = daemon_start(ANSWERS_TWICE);
+
+	(void)state;
+	assert_int_equal(gp_slurm_open(&connection, WAIT_MS), 0);
+	assert_int_equal(gp_slurm_hold(&connection, 1, true, WAIT_MS), 1);
+	more.fd = connection.fd;
+	assert_int_equal(poll(&more, 1, WAIT_MS), 1);
+	assert_false(gp_slurm_ended(&connection));
+	daemon_end(pid);
+	assert_true(gp_slurm_ended(&connection));
+	gp_slurm_close(&connection);
+}
+
 static void an_account_is_of_the_user_of_the_job(void **state)
 {
 	struct gp_slurm_connection connection = {.fd = -1};
@@ -283,6 +303,7 @@ int main(void)
 		cmocka_unit_test(other_messages_do_not_prolong_the_wait),
 		cmocka_unit_test(a_refusal_leaves_the_holds_of_other_jobs),
 		cmocka_unit_test(the_end_of_gpreemptd_is_noticed),
+		cmocka_unit_test(an_answer_that_was_not_read_does_not_hide_the_end),
 		cmocka_unit_test(an_account_is_of_the_user_of_the_job),
 		cmocka_unit_test(marks_outlive_the_program_that_made_them),
 		cmocka_unit_test(a_program_that_hangs_ends_with_the_alarm),
