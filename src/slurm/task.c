@@ -65,8 +65,12 @@ static void renew_all(u64 end)
 {
 	struct gp_slurm_connection *connection = &daemon_connection;
 	u32 jobs[JOBS];
-	size_t count = GP_MIN(gp_slurm_marks(jobs, JOBS), (size_t)JOBS);
+	size_t marks = gp_slurm_marks(jobs, JOBS), count = GP_MIN(marks, (size_t)JOBS);
 
+	if (marks > count)
+		slurm_error("gpreempt: %zu jobs are suspended; the GPU work of %zu of them is not "
+			    "held again",
+			    marks, marks - count);
 	/* Bounded as a whole: slurmd waits for this. What is asked is done, waited for or not. */
 	for (size_t i = 0; i < count && connection->fd >= 0; i++)
 		(void)gp_slurm_hold(connection, jobs[i], true, left_ms(end));
