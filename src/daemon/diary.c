@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/core.h"
+#include "base/i18n.h"
 #include "daemon/daemon.h"
 
 enum { PENDING_MAX = 4 << 20 };
@@ -32,8 +33,8 @@ struct gp_daemon_diary_writer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct gp_buf pending; /* with the lock, as `quit` */
-	bool quit;
+	struct gp_buf pending; /* with the lock */
+	atomic_bool quit;      /* set with the lock */
 	u64 dropped, dropped_said;
 	atomic_int error; /* of the last write; 0: none */
 	int error_said;
@@ -127,7 +128,7 @@ static int put(const struct gp_daemon_diary_writer *writer, struct file *file,
 	int error;
 
 	if (journal)
-		return gp_daemon_journal_put(journal, text);
+		return gp_daemon_journal_put(journal, text, &writer->quit);
 	file_check(writer, file);
 	error = file->fd < 0 ? file_open(writer, file) : 0;
 	if (!error)
@@ -233,7 +234,10 @@ static void say_problems(struct gp_daemon *daemon, struct gp_daemon_diary_writer
 			strerror(-error));
 	writer->error_said = error;
 	if (writer->dropped != writer->dropped_said)
-		gp_diag(daemon->diag, GP_WARNING, "%s: the disk is too slow; lines left out: %llu",
+		gp_diag(daemon->diag, GP_WARNING,
+			gp_daemon_journal_socket(writer->path)
+				? N_("%s: journald is too slow; lines left out: %llu")
+				: N_("%s: the disk is too slow; lines left out: %llu"),
 			writer->path, (unsigned long long)(writer->dropped - writer->dropped_said));
 	writer->dropped_said = writer->dropped;
 }

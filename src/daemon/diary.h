@@ -9,6 +9,8 @@
 #ifndef GP_DAEMON_DIARY_H
 #define GP_DAEMON_DIARY_H
 
+#include <stdatomic.h>
+
 #include "base/loop.h"
 #include "daemon/config/config.h"
 #include "proto/diary.h"
@@ -27,14 +29,15 @@ struct gp_daemon;
 /* "journal", or "journal:/PATH" for another socket: the path of the socket of journald. NULL: it is
  * a file. */
 const char *gp_daemon_journal_socket(const char *decision_log);
-/* Sends the decisions of these lines; waits while journald is slow. 0 or -errno. */
-int gp_daemon_journal_put(const char *socket, const struct gp_buf *lines);
+/* Sends the decisions of these lines; waits while journald is slow, but not long once *quit is set.
+ * 0 or the first -errno. */
+int gp_daemon_journal_put(const char *socket, const struct gp_buf *lines, const atomic_bool *quit);
 
 /* On or off, and which file, as the configuration says. */
 void gp_daemon_diary_configure(struct gp_daemon *daemon);
 /* GPUs and jobs as they are now; by itself it does that every ten seconds. */
 void gp_daemon_diary_snapshot(struct gp_daemon *daemon);
-/* Writes what is pending, however long that takes. */
+/* Writes what is pending: to a file however long that takes, to a journal for a second or two. */
 void gp_daemon_diary_stop(struct gp_daemon *daemon);
 void gp_daemon_diary_decision(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);
 

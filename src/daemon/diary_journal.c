@@ -7,14 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/daemon.h"
 #include "proto/diary.h"
 
 #define SOCKET "/run/systemd/journal/socket"
 #define WORD   "journal"
+/* How long a journald that does not read is waited for once the daemon wants to end, and how often
+ * is looked whether it does. */
+#define LAST_NS (GP_NS_PER_S)
+#define LOOK_US 200000
 /* Of our decisions, as journalctl MESSAGE_ID= finds them. */
 #define MESSAGE_ID "5f1c0f6de30c4f2fa28a6f1f0f7f4c71"
 
@@ -91,6 +97,7 @@ static void put_fields(struct gp_buf *out, const struct gp_proto_msg_decision *l
 
 static int connect_to(const char *path)
 {
+	const struct timeval look = {.tv_usec = LOOK_US};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
@@ -100,7 +107,8 @@ static int connect_to(const char *path)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &look, sizeof(look)) == 0 &&
+	    connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	int error = -errno;
 
@@ -108,27 +116,43 @@ static int connect_to(const char *path)
 	return error;
 }
 
-int gp_daemon_journal_put(const char *path, const struct gp_buf *text)
+/* One datagram; `end`: when the wait is over, which is known once *quit is set. */
+static int send_one(int fd, const struct gp_buf *fields, const atomic_bool *quit, u64 *end)
+{
+	for (;;) {
+		if (!*end && atomic_load(quit))
+			*end = gp_monotonic_ns() + LAST_NS;
+		if (*end && gp_monotonic_ns() >= *end)
+			return -ETIMEDOUT;
+		if (send(fd, fields->data, fields->len, MSG_NOSIGNAL) >= 0)
+			return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+}
+
+int gp_daemon_journal_put(const char *path, const struct gp_buf *text, const atomic_bool *quit)
 {
 	const char *at = text->data, *end = text->data + text->len;
 	struct gp_proto_diary_line line;
-	int fd = connect_to(path), error = fd < 0 ? fd : 0;
+	int fd = connect_to(path), error = 0, first = fd < 0 ? fd : 0;
+	u64 last = 0;
 
-	while (!error && at < end) {
+	/* One that cannot be sent does not keep back the others. */
+	while (fd >= 0 && error != -ETIMEDOUT && at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t length = (size_t)((stop ? stop : end) - at);
 		struct gp_buf fields = {0};
 
 		if (gp_proto_diary_read(at, length, &line) && line.kind == GP_DIARY_DECISION) {
 			put_fields(&fields, &line.is.decision);
-			error = fields.error;
-			if (!error && send(fd, fields.data, fields.len, MSG_NOSIGNAL) < 0)
-				error = -errno;
+			error = fields.error ? fields.error : send_one(fd, &fields, quit, &last);
+			first = first ? first : error;
 			gp_buf_free(&fields);
 		}
 		at += length + 1;
 	}
 	if (fd >= 0)
 		close(fd);
-	return error;
+	return first;
 }

@@ -57,6 +57,32 @@ class Diary(rig.Daemon):
         daemon.terminate()
         self.assertEqual(daemon.wait(rig.LIMIT), 0)
 
+    def test_a_journal_that_nobody_reads_does_not_keep_the_daemon_from_ending(self):
+        path = os.path.join(self.place, "journal")
+        journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(journal.close)
+        journal.bind(path)
+        # Full for every sender: the buffer of one alone may end before the queue does.
+        sent = 1
+        while sent:
+            sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self.addCleanup(sender.close)
+            sender.connect(path)
+            sender.setblocking(False)
+            sent = 0
+            try:
+                while sender.send(b"MESSAGE=x\n"):
+                    sent += 1
+            except BlockingIOError:
+                pass
+        daemon = self.daemon(rig.ACT.replace("[daemon]\n", f"[daemon]\ndecision_log = journal:{path}\n", 1))
+        self.program("offline", "offline_trainer", 600)
+        self.program("online", "online_server", 600)
+        self.held_again("offline_trainer")
+        daemon.terminate()
+        self.assertIn("journal: Connection timed out", daemon.communicate(timeout=rig.LIMIT)[0].replace(path, "journal"))
+        self.assertEqual(daemon.returncode, 0)
+
     def test_who_had_the_gpu_and_who_was_held_for_whom(self):
         daemon = self.log("")
         self.program("offline", "offline_trainer", 600)
