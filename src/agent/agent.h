@@ -37,7 +37,8 @@ enum {
 
 	GP_AGENT_TIMEOUT_MS = 10000,
 	GP_AGENT_LOOK_MIN_NS = 50000,
-	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */
+	GP_AGENT_RETRY_NS = 100000000, /* after a driver call that failed */
+	GP_AGENT_STREAM_STEP = 100,    /* what a stream's -1/0/1 adds or takes */
 };
 
 /* What the agent asks of the system; tests bring their own. */
@@ -81,7 +82,7 @@ struct gp_agent_owner {
 	u64 named[GP_AGENT_QUEUES / 64];              /* or these */
 	u64 since_ns, lease_ns, lease_end, limit_end; /* lease_end 0: holds nothing */
 	bool off;        /* GP_SUSPEND_OFF: queues without work are stopped as well */
-	bool makes_room; /* it has asked for that since it connected */
+	bool makes_room; /* its last suspension, which may be over, asked for that */
 	pid_t pid;
 };
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define RETRY_NS    (100 * GP_NS_PER_MS)
 #define RETRIES_MAX 50 /* then less often, but a queue is never left stopped for nobody */
 #define SELDOM_NS   (1000 * GP_NS_PER_MS)
 
@@ -129,7 +128,7 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 	if (!ask->count)
 		owner->all = true;
 	owner->off = ask->flags & GP_SUSPEND_OFF;
-	owner->makes_room |= owner->off;
+	owner->makes_room = owner->off;
 	owner->lease_ns = (ask->lease_ms ? ask->lease_ms : GP_LEASE_MS) * GP_NS_PER_MS;
 	set_lease(owner, start);
 	error = gp_agent_settle(agent, start + timeout * GP_NS_PER_MS, &cost);
@@ -139,7 +138,7 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 
 		*owner = before;
 		if (gp_agent_settle(agent, 0, &ignored))
-			agent->retry_at = gp_agent_now(agent) + RETRY_NS;
+			agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
 		return error;
 	}
 	/* The time in the driver is not taken from the lease. */
@@ -171,7 +170,7 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 		clear(owner);
 	error = gp_agent_settle(agent, 0, &cost);
 	if (error)
-		agent->retry_at = gp_agent_now(agent) + RETRY_NS;
+		agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
 	/* Parked ones, too, for which the driver was not called. Never less than none: a difference
 	 * that wrapped would be read as an error. */
 	after = stopped(agent);
@@ -205,7 +204,7 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 	error = gp_agent_settle(agent, 0, &cost);
 	share_error = gp_agent_drop_share(agent, owner);
 	if (error || share_error)
-		agent->retry_at = gp_agent_now(agent) + RETRY_NS;
+		agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
 }
 
 u32 gp_agent_held_by_another(const struct gp_agent *agent, u32 index)
@@ -240,7 +239,7 @@ u64 gp_agent_tick(struct gp_agent *agent)
 		if (!gp_agent_settle(agent, 0, &cost) && !share_error)
 			agent->retries = 0;
 		else if (agent->retries < RETRIES_MAX)
-			agent->retry_at = at + RETRY_NS, agent->retries++;
+			agent->retry_at = at + GP_AGENT_RETRY_NS, agent->retries++;
 		else
 			agent->retry_at = at + SELDOM_NS;
 	}

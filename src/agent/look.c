@@ -214,7 +214,9 @@ void gp_agent_look_later(struct gp_agent *agent)
 {
 	u64 wait = LOOK_BLIND_NS, unheard = unheard_interval(agent);
 
-	if (unheard == PARKED_LOOK_NS) {
+	/* Work on a queue that is off must be seen also where nobody watches. */
+	if (unheard == PARKED_LOOK_NS ||
+	    (unheard && !__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))) {
 		gp_agent_arm(agent, unheard);
 		return;
 	}

@@ -157,6 +157,13 @@ static void set_parked(struct gp_agent *agent, struct gp_agent_queue *queue)
 	queue->parked = park;
 }
 
+/* A queue that has work and could not be started. */
+static void try_again(struct gp_agent *agent)
+{
+	agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
+	gp_agent_arm(agent, GP_AGENT_RETRY_NS);
+}
+
 void gp_agent_unpark(struct gp_agent *agent, u32 id)
 {
 	struct gp_agent_cost cost = {0};
@@ -166,8 +173,8 @@ void gp_agent_unpark(struct gp_agent *agent, u32 id)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&agent->lock);
 	/* settle() sees that its write index has moved. */
-	if (agent->queue[id].used && agent->queue[id].parked)
-		gp_agent_settle(agent, 0, &cost);
+	if (agent->queue[id].used && agent->queue[id].parked && gp_agent_settle(agent, 0, &cost))
+		try_again(agent);
 	pthread_mutex_unlock(&agent->lock);
 	pthread_setcancelstate(cancel, NULL);
 	errno = error;
@@ -190,8 +197,8 @@ bool gp_agent_check_parked(struct gp_agent *agent)
 		__atomic_store_n(&agent->ringer[id].parked, 0, __ATOMIC_SEQ_CST);
 		moved = true;
 	}
-	if (moved)
-		gp_agent_settle(agent, 0, &cost);
+	if (moved && gp_agent_settle(agent, 0, &cost))
+		try_again(agent);
 	return any;
 }
 

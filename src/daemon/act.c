@@ -230,17 +230,19 @@ static struct gp_daemon_operation *begin(struct gp_daemon *daemon, struct gp_dae
 					 const struct gp_sched_action *action)
 {
 	struct gp_daemon_operation *operation = calloc(1, sizeof(*operation));
+	struct gp_sched_job_state state = {0};
 
 	if (!operation)
 		return NULL;
+	gp_sched_job_state(daemon->sched, job->handle, &state);
 	*operation = (struct gp_daemon_operation){
 		.token = action->token,
 		.reason = action->reason.id,
 		.job_id = job->id,
 		.job = job->handle,
 		.suspend = action->kind == GP_SCHED_SUSPEND,
-		.parks = action->kind == GP_SCHED_SUSPEND &&
-			 action->reason.why == GP_SCHED_WHY_PARKED,
+		/* Also of a process that joins a job that is parked. */
+		.parks = action->kind == GP_SCHED_SUSPEND && state.parked,
 		.off = is_crowded(daemon, action->reason.device),
 		.pending = 1, /* this function's own, until all calls are sent */
 		.cost_ns = GP_SCHED_UNKNOWN,
@@ -396,6 +398,8 @@ void gp_daemon_act_rejoin(struct gp_daemon_client *client)
 	if (!job->wanted_held || client->held || !client->target ||
 	    daemon->config.mode != GP_MODE_ACT)
 		return;
+	if (client->queue_count)
+		action.reason.device = gp_daemon_host_device(daemon, client->queues[0].gpu_id);
 	operation = begin(daemon, job, &action);
 	if (!operation)
 		return;

@@ -15,7 +15,7 @@ static const char *check_order(const struct gp_sched_order *order)
 
 /* The queues of a member by what they have, counted again. */
 struct counts {
-	u32 queues, busy[3], maybe[3];
+	u32 queues, busy[3], maybe[3], doubted;
 };
 
 static void count_queues(const struct gp_sched *s, const struct gp_sched_job *j,
@@ -35,6 +35,7 @@ static void count_queues(const struct gp_sched *s, const struct gp_sched_job *j,
 			if (q->member != gp_member_index(s, m) + 1)
 				continue;
 			counts->queues++;
+			counts->doubted += q->work == GP_SCHED_MAYBE;
 			counts->busy[q->stream] += q->work == GP_SCHED_BUSY || maybe;
 			counts->maybe[q->stream] += maybe;
 		}
@@ -51,6 +52,8 @@ static const char *check_work(const struct gp_sched *s, const struct gp_sched_me
 	for (u32 i = 0; i < 3; i++)
 		if (counts.busy[i] != m->busy[i] || counts.maybe[i] != m->maybe[i])
 			return "the busy-queue counts of a member are wrong";
+	if (counts.doubted != m->doubted)
+		return "the count of a member's queues in doubt is wrong";
 	if (m->contends != ((gp_member_work(m) && !gp_member_job(s, m)->absent) || m->ghost))
 		return "a member contends without work, or has work and does not contend";
 	if (m->ghost && (gp_member_work(m) || m->ghost_until < s->now))

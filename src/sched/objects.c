@@ -348,6 +348,7 @@ static void uncount(struct gp_sched_member *m, struct gp_sched_queue *q)
 		m->busy[q->stream]--;
 	if (q->work == GP_SCHED_MAYBE && q->epoch == m->epoch)
 		m->maybe[q->stream]--;
+	m->doubted -= q->work == GP_SCHED_MAYBE;
 }
 
 static void count(struct gp_sched *s, struct gp_sched_member *m, struct gp_sched_queue *q)
@@ -356,6 +357,7 @@ static void count(struct gp_sched *s, struct gp_sched_member *m, struct gp_sched
 		m->busy[q->stream]++;
 	if (q->work != GP_SCHED_MAYBE)
 		return;
+	m->doubted++;
 	m->maybe[q->stream]++;
 	m->maybe_until = gp_later(s->now, gp_member_device(s, m)->config.unknown_ns);
 	q->epoch = m->epoch;

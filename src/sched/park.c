@@ -30,7 +30,7 @@ static bool parks(const struct gp_sched_device *d)
 /* More than fit, not counting those that are held for another reason. */
 static bool short_of_places(const struct gp_sched_device *d)
 {
-	return d->resident + d->order[GP_ORDER_PARKED].count > d->config.places;
+	return d->resident + d->parked > d->config.places;
 }
 
 static bool may_park(const struct gp_sched_device *d, const struct gp_sched_job *j,
@@ -38,8 +38,9 @@ static bool may_park(const struct gp_sched_device *d, const struct gp_sched_job 
 {
 	bool alone = j->members.next == &m->job_link && m->job_link.next == &j->members;
 
-	/* One that has not had work yet is about to, and so is one that usually comes back soon. */
-	if (m->drained == GP_SCHED_NEVER ||
+	/* One that has not had work yet is about to, and so is one that usually comes back soon. Of
+	 * one in doubt a kernel may run: it would stand still for as long as it is parked. */
+	if (m->drained == GP_SCHED_NEVER || m->doubted ||
 	    (m->gap_ns && m->gap_ns < 4 * (d->suspend_ns + d->resume_ns)))
 		return false;
 	return parks(d) && m->queues && !m->contends && !gp_job_held(j) && alone && !j->shield &&
@@ -53,11 +54,14 @@ void gp_sched_park_place(struct gp_sched *s, struct gp_sched_member *m)
 	const struct gp_sched_job *j = gp_member_job(s, m);
 	u32 processes = m->queues ? GP_MAX(j->process_count, 1u) : 0;
 	u32 resident = gp_job_held(j) ? 0 : processes, id = gp_member_index(s, m);
+	u32 parked = j->parked ? processes : 0;
 
 	d->processes += processes - m->processes;
 	d->resident += resident - m->resident;
 	m->processes = processes;
 	m->resident = resident;
+	d->parked += parked - m->parked;
+	m->parked = parked;
 	if (may_park(d, j, m))
 		gp_order_set(&d->order[GP_ORDER_IDLE], id, m->drained);
 	else

@@ -82,8 +82,10 @@ struct gp_sched_member {
 	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
 	u32 place[GP_ORDERS];
 	u32 maybe[3];
-	u64 mark;   /* ran_ns is right up to here, while it runs */
-	u64 ran_ns; /* in this burst of work */
+	u32 doubted; /* MAYBE queues of any epoch: nobody knows that they have no work */
+	u32 parked;  /* park.c: processes, counted in those of its device */
+	u64 mark;    /* ran_ns is right up to here, while it runs */
+	u64 ran_ns;  /* in this burst of work */
 	/* Estimates: of a burst, of the gap between two; 0 = none yet. And what the host said. */
 	u64 burst_ns, gap_ns, needs_ns;
 	u64 arrived, drained;
@@ -152,6 +154,7 @@ struct gp_sched_device {
 	u64 weights;               /* of contending members */
 	u32 contenders;
 	u32 processes, resident; /* of all members, and of those that are not held: park.c */
+	u32 parked;              /* processes of jobs that are held without work */
 	u32 queue_level;         /* priority of those that wait for a place */
 	u64 let_in_at;           /* the last one of those that waited for a place */
 	u64 stretch;   /* a burst beside others, in sixteenths of one alone; 0: not known */

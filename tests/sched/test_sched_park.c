@@ -256,6 +256,26 @@ static void a_job_that_comes_back_soon_is_not_parked(void **state)
 	end(c.w);
 }
 
+/* Its last packet has no signal: after a while it counts as drained, but its kernel may run on. */
+static void a_job_whose_work_is_in_doubt_is_not_parked(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	gets_work(c.w, c.server[3]);
+	done(c.w, gp_sched_work(c.w->sched, c.w->now, c.w->queue[c.server[3]], GP_SCHED_MAYBE,
+				GP_SCHED_UNKNOWN));
+	pass(c.w, 100 * MS);
+	gets_work(c.w, c.batch);
+	pass(c.w, 100 * MS);
+	assert_false(is_parked(&c, c.server[3]));
+	drains(c.w, c.server[3]);
+	pass(c.w, 10 * MS);
+	assert_true(is_parked(&c, c.server[3]));
+	end(c.w);
+}
+
 static void pins_and_new_rules_let_a_parked_job_go(void **state)
 {
 	struct crowded c;
@@ -286,6 +306,7 @@ int main(void)
 		cmocka_unit_test(a_device_without_work_parks_none),
 		cmocka_unit_test(the_wait_of_a_parked_job_begins_with_its_work),
 		cmocka_unit_test(a_job_that_comes_back_soon_is_not_parked),
+		cmocka_unit_test(a_job_whose_work_is_in_doubt_is_not_parked),
 		cmocka_unit_test(pins_and_new_rules_let_a_parked_job_go),
 	};
 
