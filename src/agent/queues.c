@@ -263,8 +263,8 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 	} mine;
 	const struct gp_kfd_update_queue_args *args = &mine.update;
 	struct gp_agent_queue *queue;
+	bool held, stepped = false;
 	int result, error;
-	bool held;
 
 	if (_IOC_SIZE(request) < sizeof(*args) || _IOC_SIZE(request) > ARGS_MAX ||
 	    !gp_agent_take_args(data, &mine, _IOC_SIZE(request)))
@@ -285,27 +285,36 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 		queue->driver_percentage =
 			held ? args->queue_percentage & ~GP_AGENT_PERCENT : args->queue_percentage;
 		queue->error = 0;
+		stepped = queue->stream != stream_of(queue);
 		queue->stream = stream_of(queue);
 		gp_agent_show(agent, queue);
 		gp_agent_inform_driver(agent, queue);
 	}
 	pthread_mutex_unlock(&agent->lock);
+	if (stepped)
+		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 	errno = error;
 	return result;
 }
 
+/* The runtime makes a queue first and then says what its stream asked for: whoever watches has the
+ * queue already. */
 void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream)
 {
+	bool stepped = false;
 	int id;
 
 	pthread_mutex_lock(&agent->lock);
 	id = gp_agent_queue_of(agent, object);
 	if (id >= 0 && agent->queue[id].used && stream >= -1 && stream <= 1) {
+		stepped = agent->queue[id].stream != stream;
 		agent->queue[id].stream = stream;
 		gp_agent_show(agent, &agent->queue[id]);
 		gp_agent_inform_driver(agent, &agent->queue[id]);
 	}
 	pthread_mutex_unlock(&agent->lock);
+	if (stepped)
+		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 }
 
 int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args)

@@ -78,7 +78,7 @@ enum gp_proto_msg_type {
 
 	/* agent: events */
 	GP_MSG_AGENT_EDGE = 96, /* gp_proto_msg_edge: work arrived at or left this program */
-	GP_MSG_AGENT_CHANGED,   /* - : queues came or went; ask again */
+	GP_MSG_AGENT_CHANGED,   /* - : queues came, went or have another priority; ask again */
 	GP_MSG_AGENT_REQUEST,   /* gp_proto_msg_request: a hint of the program */
 	GP_MSG_AGENT_HELD,      /* gp_proto_msg_target: the process of another connection that holds
 				 * all queues, UINT32_MAX not visible; 0: none does any more */

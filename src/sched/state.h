@@ -82,7 +82,7 @@ struct gp_sched_member {
 	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
 	u32 place[GP_ORDERS];
 	u32 maybe[3];
-	u32 doubted; /* MAYBE queues of any epoch: nobody knows that they have no work */
+	u32 doubted; /* MAYBE queues of any epoch: they may have work */
 	u32 parked;  /* park.c: processes, counted in those of its device */
 	u64 mark;    /* ran_ns is right up to here, while it runs */
 	u64 ran_ns;  /* in this burst of work */

@@ -246,6 +246,24 @@ static int heard(int fd, const struct ring *ring)
 						  : FALL;
 }
 
+/* The runtime says what a stream asked for when its queue is known already. */
+static void the_step_of_a_stream_is_told(void **state)
+{
+	static struct gp_wire_message message;
+	struct fake *fake = *state;
+	struct ring ring = {0};
+	int fd;
+
+	make_ring(fake, &ring);
+	fd = watch(fake);
+	gp_agent_set_stream(fake->agent, (uintptr_t)&ring.object, 0);
+	assert_int_not_equal(gp_wire_receive(fd, &message, 0), 0); /* as it was */
+	gp_agent_set_stream(fake->agent, (uintptr_t)&ring.object, -1);
+	assert_int_equal(gp_wire_receive(fd, &message, 0), 0);
+	assert_int_equal(message.header.type, GP_MSG_AGENT_CHANGED);
+	end_watch(fake, fd);
+}
+
 static void the_last_queue_that_drains_is_an_edge(void **state)
 {
 	struct fake *fake = *state;
@@ -487,6 +505,7 @@ int main(void)
 		TEST(an_exception_does_not_lengthen_the_limit),
 		TEST(time_in_suspension_does_not_count),
 		TEST(a_signal_that_the_program_sets_again_has_fired),
+		TEST(the_step_of_a_stream_is_told),
 		TEST(the_last_queue_that_drains_is_an_edge),
 		TEST(a_doubtful_queue_does_not_hold_back_an_edge),
 		TEST(each_gpu_has_edges_of_its_own),
