@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * A document as CSV: its list, or its facts in one row if it has no list. Quoting as in RFC 4180;
- * lines end with a line feed. Names and values are those of JSON; a missing value is empty.
+ * lines end with a line feed. Names and values are those of JSON, except that control characters
+ * are masked as in text; a missing value is empty.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/core.h"
+#include "base/utf8.h"
 #include "show/parts.h"
 
 struct writer {
@@ -13,21 +17,30 @@ struct writer {
 	bool begun; /* the line has a field */
 };
 
+/* Other users choose the names of their processes: a field cannot drive a terminal. */
 static void put_field(struct writer *writer, const char *text, size_t len)
 {
+	char *shown = strndup(text, len);
 	bool quoted = false;
 
+	if (!shown) {
+		writer->line.error = -ENOMEM;
+		return;
+	}
+	gp_text_make_safe(shown);
+	len = strlen(shown);
 	for (size_t i = 0; i < len; i++)
-		quoted |= strchr(",\"\r\n", text[i]) && text[i];
+		quoted |= strchr(",\"", shown[i]) != NULL;
 	/* Spaces at the ends are part of the field, but not every reader keeps them. */
-	quoted |= len && (text[0] == ' ' || text[len - 1] == ' ');
+	quoted |= len && (shown[0] == ' ' || shown[len - 1] == ' ');
 	gp_buf_puts(&writer->line, writer->begun ? "," : "");
 	writer->begun = true;
 	gp_buf_puts(&writer->line, quoted ? "\"" : "");
 	for (size_t i = 0; i < len; i++)
-		gp_buf_add(&writer->line, text[i] == '"' ? "\"\"" : &text[i],
-			   text[i] == '"' ? 2 : 1);
+		gp_buf_add(&writer->line, shown[i] == '"' ? "\"\"" : &shown[i],
+			   shown[i] == '"' ? 2 : 1);
 	gp_buf_puts(&writer->line, quoted ? "\"" : "");
+	free(shown);
 }
 
 static void put_json(struct writer *writer, const json_t *json)

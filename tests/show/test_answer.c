@@ -367,18 +367,18 @@ static void csv_is_the_list_quoted_as_rfc_4180_says(void **state)
 	gp_doc_cell(doc, gp_v_text("x"));
 	gp_doc_cell(doc, gp_v_ns(1500));
 	gp_doc_cell(doc, gp_v_json(json_pack("[i,i]", 1, 2)));
-	gp_doc_cell(doc, gp_v_text("line\nbreak"));
+	gp_doc_cell(doc, gp_v_text("=line\nbreak\033[2J\x7f"));
 	gp_doc_cell(doc, gp_v_text("x"));
 	gp_doc_cell(doc, gp_v_missing());
 	gp_doc_cell(doc, gp_v_as(gp_v_json(json_array()), "none"));
 	expect(doc, GP_SHOW_CSV,
 	       "name,held_ns,queues\n\"a \"\"b\"\", c\",1500,\"[1,2]\"\n"
-	       "\"line\nbreak\",,none\n");
+	       "=line?break?[2J?,,none\n");
 	out = open_memstream(&text, &len);
 	assert_int_equal(gp_show_print_csv(doc, out, &(struct gp_show_csv){.time = "7.5"}), 0);
 	fclose(out);
 	assert_string_equal(text, "7.5,\"a \"\"b\"\", c\",1500,\"[1,2]\"\n"
-				  "7.5,\"line\nbreak\",,none\n");
+				  "7.5,=line?break?[2J?,,none\n");
 	free(text);
 	gp_doc_free(doc);
 }
