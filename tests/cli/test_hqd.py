@@ -92,7 +92,7 @@ class Files(unittest.TestCase):
                              ["descriptors"]), 4)
         done = gpreempt("hqd", "-f", HQDS, "--mqds", MQDS, "--pid", "9")
         self.fails(done, "process 9 has no queue in this list")
-        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "GPU 1 not found")
+        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "no GPU with gpu_id 1 (hex)")
         self.fails(gpreempt("hqd", "-f", HQDS, "--pid", "502"), "--mqds")
         self.fails(gpreempt("runlist", "-f", RLS, "--pid", "502"), "--mqds")
 

@@ -170,7 +170,10 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 		gp_fail(&cli->sink.diag, -ESRCH, "process %u has no queue in this list",
 			cli->query.pid);
 	else
-		gp_fail(&cli->sink.diag, -ESRCH, "GPU %x not found", cli->query.gpu_id);
+		gp_fail(&cli->sink.diag, -ESRCH,
+			"no GPU with gpu_id %x (hex) in this list; 'gpreempt doctor' lists "
+			"the GPUs",
+			cli->query.gpu_id);
 	return GP_EXIT_FAILED;
 }
 

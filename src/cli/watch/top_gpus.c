@@ -90,6 +90,21 @@ static int put(struct gp_cli_canvas *canvas, int y, int x, int width, const char
 	return x + width + 1;
 }
 
+/* Half a number would be a wrong one: whole figures from the end go, which two blanks divide. */
+static void leave_what_fits(char *text, int room)
+{
+	size_t length = strlen(text);
+
+	while (length && (int)length > GP_MAX(room, 0)) {
+		while (length &&
+		       !(text[length - 1] == ' ' && length > 1 && text[length - 2] == ' '))
+			length--;
+		while (length && text[length - 1] == ' ')
+			length--;
+		text[length] = '\0';
+	}
+}
+
 /* Address, name and sensors from column x on. Returns the next free column. */
 static int draw_identity(struct gp_cli_top_screen *screen, int y, int x, size_t index, bool aligned)
 {
@@ -107,6 +122,7 @@ static int draw_identity(struct gp_cli_top_screen *screen, int y, int x, size_t 
 	x = put(canvas, y, x, aligned ? NAME : GP_MIN((int)strlen(name) + 1, (int)NAME), name,
 		GP_STYLE_PLAIN);
 	sensors_text(&screen->top, index, text, sizeof(text));
+	leave_what_fits(text, canvas->width - x);
 	if (*text)
 		x = put(canvas, y, x, (int)strlen(text), text, GP_STYLE_PLAIN);
 	return x;
