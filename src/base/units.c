@@ -18,7 +18,7 @@ struct unit {
 	u64 until; /* larger values are printed in the next unit */
 };
 
-/* "m" and "µs" are read, never printed. */
+/* "d", "m" and "µs" are read, never printed. */
 static const struct unit times[] = {
 	{"ns", 1, GP_NS_PER_US},
 	{"us", GP_NS_PER_US, GP_NS_PER_MS},
@@ -26,6 +26,7 @@ static const struct unit times[] = {
 	{"s", GP_NS_PER_S, 600 * GP_NS_PER_S},
 	{"min", 60 * GP_NS_PER_S, 36000 * GP_NS_PER_S},
 	{"h", 3600 * GP_NS_PER_S, 0},
+	{"d", 24 * 3600 * GP_NS_PER_S, 0},
 	{"m", 60 * GP_NS_PER_S, 0},
 	{"µs", GP_NS_PER_US, 0},
 	{0},

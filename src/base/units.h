@@ -15,7 +15,7 @@
 
 /*
  * "250us", "1.5 s", "10min": a number, which may have a fraction, and a unit (ns, us, ms, s, min or
- * m, h). Only 0 needs no unit.
+ * m, h, d). Only 0 needs no unit.
  */
 int gp_duration_parse(const char *text, u64 min, u64 max, u64 *ns, char error[GP_UNITS_ERROR]);
 /* "512MiB": the units are B, KiB, MiB, GiB and TiB. */

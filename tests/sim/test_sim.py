@@ -139,6 +139,21 @@ class Sim(unittest.TestCase):
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)
 
+    def test_a_trace_runs_to_its_end_or_says_what_is_left_out(self):
+        day = 86400
+        pathlib.Path(self.path("jobs.csv")).write_text(
+            f"submit_s,class,nodes,gpus,run_s\n0,offline,1,1,60\n{3 * day},online,1,1,60\n{2 * day},offline,1,1,{2 * day}\n")
+        for keys, time, said in (("", 4 * day, ""), ("time = 5d\n", 5 * day, ""),
+                                 ("time = 60h\n", 60 * 3600, "1 job arrives after the end"),
+                                 ("time = 1d\n", day, "2 jobs arrive after the end")):
+            pathlib.Path(self.path("c.sim")).write_text(
+                f"[run]\n{keys}  [cluster]\nnodes = 1\ngpus = 1\nshare = 100%\n[trace]\nfile = jobs.csv\n")
+            run = sim("--json", self.path("c.sim"))
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(json.loads(run.stdout)["time_ns"], time * 10**9)
+            self.assertEqual("left out" in run.stderr, bool(said))
+            self.assertIn(said, run.stderr)
+
     def test_a_cluster_is_compared_under_every_arrangement(self):
         pathlib.Path(self.path("jobs.csv")).write_text(
             "submit_s,class,nodes,gpus,run_s,busy_percent,checkpoint_s\n0,offline,1,1,7200,,600\n900,online,1,1,1800,50,\n")

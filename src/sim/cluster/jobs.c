@@ -197,6 +197,24 @@ static int by_time(const void *a, const void *b)
 	return order ? order : compare(first->busy, second->busy);
 }
 
+/* Jobs that are sorted: those of a trace that the run is too short for. */
+static void warn_left_out(const struct gp_sim_cluster *cluster, const char *name,
+			  struct gp_diag *diag)
+{
+	size_t first = cluster->job_count;
+
+	while (first && cluster->jobs[first - 1].at_ns >= cluster->time_ns)
+		first--;
+	if (first < cluster->job_count)
+		gp_diag(diag, GP_WARNING,
+			ngettext("%s: %zu job arrives after the end of the run and is left out "
+				 "(see time)",
+				 "%s: %zu jobs arrive after the end of the run and are left out "
+				 "(see time)",
+				 (unsigned long)(cluster->job_count - first)),
+			name, cluster->job_count - first);
+}
+
 int gp_sim_cluster_prepare(struct gp_sim_cluster *cluster, const char *name, struct gp_diag *diag)
 {
 	int error = 0;
@@ -223,5 +241,6 @@ int gp_sim_cluster_prepare(struct gp_sim_cluster *cluster, const char *name, str
 				       "per node %u of %u)",
 				       name, job->nodes, cluster->nodes, job->gpus, cluster->gpus);
 	}
+	warn_left_out(cluster, name, diag);
 	return 0;
 }

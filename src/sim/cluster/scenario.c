@@ -281,12 +281,26 @@ static int check_kinds(const struct gp_sim_cluster *cluster, const char *name, s
 bool gp_sim_cluster_is(const char *text, size_t size)
 {
 	static const char mark[] = "[cluster]";
-	const char *found = memmem(text, size, mark, sizeof(mark) - 1);
+	const char *p = text, *end = text + size;
 
-	while (found && found > text && found[-1] != '\n')
-		found = memmem(found + 1, size - (size_t)(found + 1 - text), mark,
-			       sizeof(mark) - 1);
-	return found != NULL;
+	while (p < end) {
+		gp_skip_blanks(&p, end);
+		if ((size_t)(end - p) >= sizeof(mark) - 1 && memcmp(p, mark, sizeof(mark) - 1) == 0)
+			return true;
+		p = memchr(p, '\n', (size_t)(end - p));
+		p = p ? p + 1 : end;
+	}
+	return false;
+}
+
+/* The time that a trace needs if every job starts at once. */
+static u64 trace_time(const struct gp_sim_cluster *cluster)
+{
+	u64 time = 0;
+
+	for (size_t i = 0; i < cluster->job_count; i++)
+		time = GP_MAX(time, cluster->jobs[i].at_ns + cluster->jobs[i].run_ns);
+	return GP_MIN(time, GP_SIM_CLUSTER_TIME_MAX);
 }
 
 int gp_sim_cluster_parse(struct gp_sim_cluster *cluster, const char *name, const char *text,
@@ -296,10 +310,16 @@ int gp_sim_cluster_parse(struct gp_sim_cluster *cluster, const char *name, const
 				  .file = name,
 				  .diag = diag,
 				  .open = open_section};
-	int error = gp_sim_reader_lines(&r, text, size);
 	char path[PATH_MAX];
 	const char *slash = strrchr(name, '/');
+	u64 usual = cluster->time_ns;
+	bool given;
+	int error;
 
+	cluster->time_ns = 0;
+	error = gp_sim_reader_lines(&r, text, size);
+	given = cluster->time_ns != 0;
+	cluster->time_ns = given ? cluster->time_ns : usual;
 	if (!error)
 		error = check_kinds(cluster, name, diag);
 	if (error || !*cluster->trace)
@@ -308,5 +328,8 @@ int gp_sim_cluster_parse(struct gp_sim_cluster *cluster, const char *name, const
 	snprintf(path, sizeof(path), "%.*s%s",
 		 slash && *cluster->trace != '/' ? (int)(slash + 1 - name) : 0, name,
 		 cluster->trace);
-	return gp_sim_cluster_trace(cluster, path, diag);
+	error = gp_sim_cluster_trace(cluster, path, diag);
+	if (!error && !given && cluster->job_count)
+		cluster->time_ns = trace_time(cluster);
+	return error;
 }
