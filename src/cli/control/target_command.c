@@ -11,6 +11,7 @@
 
 #include "base/parse.h"
 #include "base/host/process.h"
+#include "base/host/stopped.h"
 
 bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
 {
@@ -119,6 +120,23 @@ static bool is_early(u32 pid, int error)
 	       strstr(process.command, " run ");
 }
 
+/* Its agent cannot answer then, and nothing is wrong with it. */
+static void say_stopped(u32 pid, struct gp_diag *diag)
+{
+	static const struct gp_root live = {""};
+	struct gp_freezers freezers = {0};
+	struct gp_stopped_look look;
+
+	if (!pid)
+		return;
+	gp_freezers_find(&live, &freezers);
+	if (gp_stopped_read(&live, &freezers, pid, &look) == 0 && look.by != GP_STOPPED_NOT)
+		gp_diag(diag, GP_NOTE,
+			"process %u is stopped and cannot answer until it continues (fg, kill "
+			"-CONT, or the end of its freezer or debugger)",
+			pid);
+}
+
 void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, char **words,
 			  struct gp_diag *diag)
 {
@@ -129,6 +147,8 @@ void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, cha
 			pid);
 	else
 		gp_fail(diag, error, "%s", reason);
+	if (error == -ETIMEDOUT || error == -ETIME)
+		say_stopped(pid, diag);
 	say_elsewhere(pid, words, GP_NOTE, diag);
 }
 
