@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -98,6 +99,23 @@ class Log(Daemon):
                 self.assertLess(len(counts), 7)
             finally:
                 log.terminate()
+
+    def test_followed_repeats_are_shown_although_there_is_no_end_of_them(self):
+        self.start_daemon("repeats", "0")
+        with subprocess.Popen([GPREEMPT, "log", "--follow"], env=self.env, stdout=subprocess.PIPE) as log:
+            try:
+                end, text = time.monotonic() + LIMIT, b""
+                os.set_blocking(log.stdout.fileno(), False)
+                while not re.search(rb"\(\d+ times until", text):
+                    self.assertLess(time.monotonic(), end, text)
+                    self.daemon.stdin.write("x")
+                    self.daemon.stdin.flush()
+                    time.sleep(0.05)
+                    text += log.stdout.read() or b""
+                log.send_signal(signal.SIGTERM)
+                self.assertEqual(log.wait(LIMIT), -signal.SIGTERM)
+            finally:
+                log.kill()
 
 
 class Lists(Daemon):

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt log: what gpreemptd decided, and why; once or as it happens. */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/view.h"
@@ -38,6 +43,7 @@ struct settings {
 	/* Text: lines that say the same and are not printed yet, the first and the last of them. */
 	struct gp_proto_msg_decision same, last;
 	u64 times;
+	u64 since_ns; /* CLOCK_MONOTONIC: when the first of them came */
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -107,8 +113,10 @@ static int print_text(struct settings *settings, const struct gp_proto_msg_decis
 		       gp_cli_decision_repeats(line, &settings->same);
 	int error = repeats ? 0 : flush_same(settings);
 
-	if (!settings->times)
+	if (!settings->times) {
 		settings->same = *line;
+		settings->since_ns = gp_monotonic_ns();
+	}
 	settings->last = *line;
 	settings->times++;
 	/* With --follow, a new line is shown at once; lines that repeat it wait a while. */
@@ -166,44 +174,98 @@ static int show_past(struct settings *settings)
 	return error || settings->follow ? error : flush_same(settings);
 }
 
-/* Events may have come before the answers were read: lines already shown are skipped. */
-static int follow(struct settings *settings)
+/* ---- --follow ---- */
+
+/* Signals that end the program now; one that is ignored stays ignored. */
+static void ending_signals(sigset_t *set)
 {
-	struct gp_wire_message *message = &settings->client.message;
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action;
+
+	sigemptyset(set);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(numbers); i++)
+		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL)
+			sigaddset(set, numbers[i]);
+}
+
+/* Waits for a message, for the time of lines that are not printed yet, or for a signal, which is
+ * returned. Only here signals wait: a reader of the output that is stuck must not keep the program
+ * from ending. */
+static int wait_for_more(const struct settings *settings, int signals, const sigset_t *set)
+{
+	struct pollfd ready[] = {{.fd = settings->client.socket, .events = POLLIN},
+				 {.fd = signals, .events = POLLIN}};
+	u64 end = settings->since_ns + REPEAT_MS * GP_NS_PER_MS, now = gp_monotonic_ns();
+	int left = now < end ? (int)((end - now) / GP_NS_PER_MS) + 1 : 0, number = 0;
+	struct signalfd_siginfo info;
+	sigset_t before;
+
+	sigprocmask(SIG_BLOCK, set, &before);
+	if (poll(ready, 2, settings->times ? left : -1) > 0 && ready[1].revents &&
+	    read(signals, &info, sizeof(info)) == sizeof(info))
+		number = (int)info.ssi_signo;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return number;
+}
+
+/* Events may have come before the answers were read: lines already shown are skipped. */
+static int take_event(struct settings *settings)
+{
+	const struct gp_wire_message *message = &settings->client.message;
+	struct gp_proto_msg_decision line;
 	int error;
 
-	for (;;) {
-		struct gp_proto_msg_decision line;
+	if (message->header.type != GP_MSG_DAEMON_DECISION ||
+	    !gp_wire_fits(message, sizeof(line), 0, 0))
+		return 0;
+	memcpy(&line, message->body, sizeof(line));
+	if (line.id < settings->next)
+		return 0;
+	if (line.id > settings->next)
+		gp_diag(&settings->sink.diag, GP_WARNING,
+			ngettext("%llu line was lost because 'gpreempt log' could not keep up",
+				 "%llu lines were lost because 'gpreempt log' could not keep up",
+				 (unsigned long)(line.id - settings->next)),
+			(unsigned long long)(line.id - settings->next));
+	settings->next = line.id + 1;
+	error = print(&line, settings);
+	return error ? error : fflush(stdout) ? -EIO : 0;
+}
 
-		error = gp_wire_receive(settings->client.socket, message,
-					settings->times ? REPEAT_MS : -1);
-		if (error == -ETIME && (flush_same(settings) || fflush(stdout)))
-			return -EIO;
-		if (error == -ETIME)
-			continue;
-		if (error)
-			break;
-		if (message->header.type != GP_MSG_DAEMON_DECISION ||
-		    !gp_wire_fits(message, sizeof(line), 0, 0))
-			continue;
-		memcpy(&line, message->body, sizeof(line));
-		if (line.id < settings->next)
-			continue;
-		if (line.id > settings->next)
-			gp_diag(&settings->sink.diag, GP_WARNING,
-				ngettext("%llu line was lost because 'gpreempt log' could not keep "
-					 "up",
-					 "%llu lines were lost because 'gpreempt log' could not "
-					 "keep up",
-					 (unsigned long)(line.id - settings->next)),
-				(unsigned long long)(line.id - settings->next));
-		settings->next = line.id + 1;
-		error = print(&line, settings);
-		if (error || fflush(stdout))
-			return error ? error : -EIO;
+/* Repeated lines wait since the first of them, not the last: there may be no end of them. */
+static int flush_due(struct settings *settings)
+{
+	if (!settings->times || gp_monotonic_ns() < settings->since_ns + REPEAT_MS * GP_NS_PER_MS)
+		return 0;
+	return flush_same(settings) || fflush(stdout) ? -EIO : 0;
+}
+
+static int follow(struct settings *settings)
+{
+	struct gp_cli_daemon_client *client = &settings->client;
+	int error = 0, ended = 0, number = 0, signals;
+	sigset_t set;
+
+	ending_signals(&set);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		sigemptyset(&set);
+	while (!error && !ended && !number) {
+		number = wait_for_more(settings, signals, &set);
+		ended = gp_wire_receive(client->socket, &client->message, 0);
+		if (!ended)
+			error = take_event(settings);
+		ended = ended == -EAGAIN ? 0 : ended;
+		error = error ? error : flush_due(settings);
 	}
-	(void)flush_same(settings);
-	return gp_fail(&settings->sink.diag, error, "gpreemptd has exited");
+	if (!error && (flush_same(settings) || fflush(stdout)))
+		error = -EIO;
+	if (signals >= 0)
+		close(signals);
+	if (number)
+		raise(number);
+	return error || !ended ? error
+			       : gp_fail(&settings->sink.diag, ended, "gpreemptd has exited");
 }
 
 /* The job that the process is in. */
