@@ -242,7 +242,7 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 	/* What was printed so far belongs before the message; a line that shows progress makes room
 	 * for it. */
 	fflush(stdout);
-	if (!sink->kept && isatty(STDERR_FILENO))
+	if (!sink->kept && atomic_exchange(&diag->progress, false))
 		fputs("\r\033[K", stderr);
 	if (severity == GP_ERROR)
 		sink->errors++;

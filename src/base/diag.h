@@ -9,6 +9,8 @@
 #ifndef GP_BASE_DIAG_H
 #define GP_BASE_DIAG_H
 
+#include <stdatomic.h>
+
 #include "base/types.h"
 
 enum gp_severity {
@@ -19,6 +21,7 @@ enum gp_severity {
 
 struct gp_diag {
 	void (*emit)(struct gp_diag *diag, enum gp_severity severity, const char *text);
+	atomic_bool progress; /* a line of the terminal shows it: a message takes its place */
 };
 
 void gp_diag(struct gp_diag *diag, enum gp_severity severity, const char *format, ...)

@@ -79,13 +79,14 @@ size_t gp_term_width(const char *text)
 	return width;
 }
 
-void gp_progress_start(struct gp_progress *progress)
+void gp_progress_start(struct gp_progress *progress, struct gp_diag *diag)
 {
 	u64 now = gp_monotonic_ns();
 
 	*progress = (struct gp_progress){.wanted = isatty(STDERR_FILENO) == 1,
 					 .started_ns = now,
-					 .last_ns = now};
+					 .last_ns = now,
+					 .diag = diag};
 }
 
 /* Whether it is time to show something. */
@@ -96,6 +97,8 @@ static bool progress_due(struct gp_progress *progress, u64 now)
 		return false;
 	progress->last_ns = now;
 	progress->shown = true;
+	if (progress->diag)
+		atomic_store(&progress->diag->progress, true);
 	return true;
 }
 
@@ -132,7 +135,10 @@ void gp_progress_count(struct gp_progress *progress, const char *what, u64 done,
 
 void gp_progress_end(struct gp_progress *progress)
 {
-	if (progress && progress->shown)
-		fputs("\r\033[K", stderr);
+	if (!progress || !progress->shown)
+		return;
+	fputs("\r\033[K", stderr);
 	progress->shown = false;
+	if (progress->diag)
+		atomic_store(&progress->diag->progress, false);
 }

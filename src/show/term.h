@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/diag.h"
 #include "base/types.h"
 #include "show/value.h"
 
@@ -27,9 +28,11 @@ struct gp_progress {
 	bool wanted;    /* stderr is a terminal */
 	u64 started_ns; /* CLOCK_MONOTONIC */
 	u64 last_ns;
+	struct gp_diag *diag;
 };
 
-void gp_progress_start(struct gp_progress *progress);
+/* `diag`: what prints messages meanwhile; NULL: nothing does. */
+void gp_progress_start(struct gp_progress *progress, struct gp_diag *diag);
 /* At most a few times per second, in bytes; total 0 = unknown, otherwise the time left is shown.
  * `what` is shown before the figures. */
 void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total);

@@ -159,7 +159,7 @@ static int run_faults(const struct request *request)
 	struct gp_progress progress;
 	int error = scenario ? 0 : -ENOMEM;
 
-	gp_progress_start(&progress);
+	gp_progress_start(&progress, request->diag);
 	while (!error && (!seeds || (!request->replay && events < wanted))) {
 		struct gp_sim_options options = {.check = true,
 						 .only_job = GP_SCHED_NONE,

@@ -213,11 +213,12 @@ class Language(unittest.TestCase):
 
 
 class Colour(unittest.TestCase):
-    def terminal(self, env):
-        """stdout of gpreempt on a pseudo-terminal."""
+    def terminal(self, env, *arguments):
+        """stdout of gpreempt, or with arguments its messages, on a pseudo-terminal."""
         master, slave = os.openpty()
-        child = subprocess.Popen([GPREEMPT, "hqd", "--root", fixture("live")], stdout=slave,
-                                 stderr=subprocess.DEVNULL, env=dict(os.environ, **env))
+        child = subprocess.Popen([GPREEMPT, *(arguments or ("hqd", "--root", fixture("live")))],
+                                 stdout=subprocess.DEVNULL if arguments else slave,
+                                 stderr=slave if arguments else subprocess.DEVNULL, env=dict(os.environ, **env))
         os.close(slave)
         data = b""
         try:
@@ -228,6 +229,11 @@ class Colour(unittest.TestCase):
         child.wait()
         os.close(master)
         return data
+
+    def test_a_message_clears_no_line_where_no_progress_is_shown(self):
+        text = self.terminal({"TERM": "xterm"}, "analyze", "/nonexistent.log")
+        self.assertTrue(text.startswith(b"gpreempt analyze: "), text)
+        self.assertNotIn(b"\033", text)
 
     def test_only_on_a_terminal_and_never_with_no_color(self):
         self.assertIn(b"\033[", self.terminal({"TERM": "xterm", "NO_COLOR": ""}))

@@ -91,7 +91,7 @@ static int read_file(struct arguments *arguments, struct gp_trace_inquiry *inqui
 		fd = seekable(&arguments->cli, fd, name);
 	if (fd < 0)
 		return fd;
-	gp_cli_file_watch_begin(&reading, fd, name);
+	gp_cli_file_watch_begin(&reading, fd, name, &arguments->cli.sink.diag);
 	error = gp_trace_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
 	gp_cli_file_watch_end(&reading);
 	close(fd);

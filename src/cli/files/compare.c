@@ -34,7 +34,7 @@ static int read_log(struct gp_cli_report_cli *cli, const char *path,
 
 	if (fd < 0)
 		return fd;
-	gp_cli_file_watch_begin(&reading, fd, options.name);
+	gp_cli_file_watch_begin(&reading, fd, options.name, &cli->sink.diag);
 	error = gp_trace_amdlog_read(fd, &options, &cli->sink.diag, gp_trace_workload_event,
 				     workload, &stats);
 	gp_cli_file_watch_end(&reading);

@@ -28,13 +28,14 @@ static void *look(void *data)
 	return NULL;
 }
 
-void gp_cli_file_watch_begin(struct gp_cli_file_watch *reading, int fd, const char *name)
+void gp_cli_file_watch_begin(struct gp_cli_file_watch *reading, int fd, const char *name,
+			     struct gp_diag *diag)
 {
 	pthread_condattr_t monotonic;
 	struct stat info;
 
 	*reading = (struct gp_cli_file_watch){.fd = fd, .name = name};
-	gp_progress_start(&reading->progress);
+	gp_progress_start(&reading->progress, diag);
 	if (!reading->progress.wanted || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
 		return;
 	reading->total = (u64)info.st_size;

@@ -22,8 +22,9 @@ struct gp_cli_file_watch {
 	const char *name;
 };
 
-/* The descriptor stays open, and the name valid, until the end. */
-void gp_cli_file_watch_begin(struct gp_cli_file_watch *reading, int fd, const char *name);
+/* The descriptor stays open, and the name valid, until the end; messages go to `diag`. */
+void gp_cli_file_watch_begin(struct gp_cli_file_watch *reading, int fd, const char *name,
+			     struct gp_diag *diag);
 /* Clears the line. */
 void gp_cli_file_watch_end(struct gp_cli_file_watch *reading);
 

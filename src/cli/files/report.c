@@ -193,7 +193,7 @@ static int read_inputs(struct arguments *arguments)
 		if (fd < 0)
 			return fd;
 		gp_trace_submission_next_input(&arguments->submission);
-		gp_cli_file_watch_begin(&reading, fd, name);
+		gp_cli_file_watch_begin(&reading, fd, name, &arguments->cli.sink.diag);
 		error = gp_trace_rocprof_read(fd, name, &arguments->cli.sink.diag, take_event,
 					      arguments, &input->stats);
 		gp_cli_file_watch_end(&reading);

@@ -126,7 +126,7 @@ static int find(struct arguments *arguments, struct gp_diag *diag,
 	struct gp_progress progress;
 	int error;
 
-	gp_progress_start(&progress);
+	gp_progress_start(&progress, diag);
 	progress.wanted &= !arguments->view.watch;
 	arguments->find.stdin_name = _("standard input");
 	arguments->find.progress = show_progress;

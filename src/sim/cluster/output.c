@@ -274,7 +274,7 @@ static int run_all(const struct gp_sim_cluster *cluster, u64 max_events, struct 
 						 .data = &watch};
 	int error = 0;
 
-	gp_progress_start(&watch.progress);
+	gp_progress_start(&watch.progress, diag);
 	for (int a = 0; !error && a < GP_SIM_CLUSTER_ARRANGEMENTS; a++) {
 		error = gp_sim_cluster_run(cluster, a, &options, diag, &results[a]);
 		watch.before_ns += cluster->time_ns;
