@@ -278,6 +278,10 @@ class Cluster:
                 parts.append(f"--- {os.path.basename(path)}\n" + "".join(file.readlines()[-12:]))
         for node in self.nodes:
             parts.append(self.gpreempt(node, "log", "--lines", "12").stdout)
+            parts += [json.dumps(job) for job in self.jobs(node)]
+            parts += [f"mapped: {self.mapped(node, job['pid'])}, " + subprocess.run(
+                ["ps", "-o", "pid,stat,wchan:20,time,args", "-p", str(job["pid"])], stdout=subprocess.PIPE, text=True).stdout
+                for job in self.jobs(node)]
         return "\n".join(parts)
 
     # ---- jobs ----
