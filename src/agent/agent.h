@@ -164,6 +164,8 @@ struct gp_agent {
 	u32 retries;
 	u32 share_first, share; /* thousandths */
 	u32 share_by;           /* 1 + the index of the owner that set it; 0: none */
+	u32 ruled, ruled_most;  /* priority for the driver; the most that a stream makes of it */
+	u32 ruled_by;           /* as share_by; 0: the driver gets the program's own */
 	u32 gpu_count;
 	struct gp_agent_gpu gpu[GP_AGENT_GPUS];
 	struct gp_agent_nv nv;
@@ -232,6 +234,10 @@ u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agen
 /* After a queue was created, or its priority or stream changed. Never fails the program's call. */
 void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue);
 void gp_agent_inform_driver_of_all(struct gp_agent *agent);
+/* A rule of gpreemptd decides instead of the program, until it is dropped. UINT32_MAX drops it. */
+int gp_agent_set_ruled(struct gp_agent *agent, const struct gp_agent_owner *owner, u32 priority,
+		       u32 most);
+void gp_agent_drop_ruled(struct gp_agent *agent, const struct gp_agent_owner *owner);
 
 /* ---- settle.c: makes the driver agree with the records ---- */
 

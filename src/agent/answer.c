@@ -154,6 +154,8 @@ static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_mes
 	pthread_mutex_lock(&agent->lock);
 	if (message->header.type == GP_MSG_AGENT_SHARE) {
 		error = gp_agent_set_share(agent, &agent->owner[index], ask->target, ask->value);
+	} else if (message->header.type == GP_MSG_AGENT_RULED) {
+		error = gp_agent_set_ruled(agent, &agent->owner[index], ask->value, ask->target);
 	} else if (ask->value > GP_PRIORITY_MAX) {
 		error = -EINVAL;
 	} else {
@@ -227,6 +229,7 @@ int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *m
 		return change(agent, index, message);
 	case GP_MSG_AGENT_SHARE:
 	case GP_MSG_AGENT_PRIORITY:
+	case GP_MSG_AGENT_RULED:
 		return set_value(agent, index, message);
 	case GP_MSG_AGENT_AHEAD:
 		return ahead(agent, connection->fd, message);

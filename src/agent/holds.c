@@ -203,6 +203,7 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 	owner->makes_room = false;
 	error = gp_agent_settle(agent, 0, &cost);
 	share_error = gp_agent_drop_share(agent, owner);
+	gp_agent_drop_ruled(agent, owner);
 	if (error || share_error)
 		agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
 }

@@ -2,9 +2,9 @@
 /*
  * The logical priority of queues inside the driver. A driver with the patches of kernel/patches
  * keeps one per queue and schedules by it; it learns here what the program was started with, what
- * `gpreempt renice` made of it, and the step of the stream behind each queue. Such an update
- * reloads nothing. Other drivers are asked once: ENOTTY (Linux) and EINVAL (the ROCm DKMS driver)
- * both mean that they know no logical priority.
+ * `gpreempt renice` or a rule of gpreemptd made of it, and the step of the stream behind each
+ * queue. Such an update reloads nothing. Other drivers are asked once: ENOTTY (Linux) and EINVAL
+ * (the ROCm DKMS driver) both mean that they know no logical priority.
  */
 #include "agent/agent.h"
 
@@ -24,9 +24,20 @@ static bool driver_has_priorities(struct gp_agent *agent)
 	return agent->sched_features & GP_KFD_QUEUE_SCHED_PRIORITY;
 }
 
+/* What the driver is to have; gp_agent_logical_priority() is what the program has. */
+static u32 driver_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	u32 most = GP_MAX(agent->ruled, agent->ruled_most);
+	int priority = (int)agent->ruled + queue->stream * GP_AGENT_STREAM_STEP;
+
+	if (!agent->ruled_by)
+		return gp_agent_logical_priority(agent, queue);
+	return priority < 0 ? 0 : GP_MIN((u32)priority, most);
+}
+
 void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
-	u32 priority = gp_agent_logical_priority(agent, queue);
+	u32 priority = driver_priority(agent, queue);
 	int error = errno;
 	struct gp_kfd_update_queue_sched_args args = {
 		.queue = {.ring_base_address = queue->ring,
@@ -56,4 +67,28 @@ void gp_agent_inform_driver_of_all(struct gp_agent *agent)
 	for (u32 id = 0; id < agent->highest; id++)
 		if (agent->queue[id].used)
 			gp_agent_inform_driver(agent, &agent->queue[id]);
+}
+
+int gp_agent_set_ruled(struct gp_agent *agent, const struct gp_agent_owner *owner, u32 priority,
+		       u32 most)
+{
+	if (priority == UINT32_MAX) {
+		gp_agent_drop_ruled(agent, owner);
+		return 0;
+	}
+	if (priority > GP_PRIORITY_MAX)
+		return -EINVAL;
+	agent->ruled = priority;
+	agent->ruled_most = GP_MIN(most, (u32)GP_PRIORITY_MAX);
+	agent->ruled_by = (u32)(owner - agent->owner) + 1;
+	gp_agent_inform_driver_of_all(agent);
+	return 0;
+}
+
+void gp_agent_drop_ruled(struct gp_agent *agent, const struct gp_agent_owner *owner)
+{
+	if (agent->ruled_by != (u32)(owner - agent->owner) + 1)
+		return;
+	agent->ruled_by = 0;
+	gp_agent_inform_driver_of_all(agent);
 }

@@ -421,7 +421,7 @@ void gp_agent_forked(struct gp_agent *agent)
 	for (u32 id = 0; id < agent->highest; id++)
 		agent->queue[id].used = false;
 	agent->queue_count = agent->highest = agent->gpu_count = 0;
-	agent->share_first = agent->share_by = 0;
+	agent->share_first = agent->share_by = agent->ruled_by = 0;
 	agent->nv.highest = agent->nv.groups = 0;
 	agent->watchers = agent->busy = 0;
 	agent->usual_ns = agent->most_ns = agent->taken = 0;

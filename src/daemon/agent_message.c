@@ -45,6 +45,34 @@ static int watch(struct gp_daemon_client *client)
 	return ask(client, GP_MSG_AGENT_WATCH, &on, sizeof(on));
 }
 
+static bool driver_may_know_priorities(const struct gp_daemon_client *client)
+{
+	for (size_t i = 0; i < client->queue_count; i++)
+		if (gp_gpu_has(client->queues[i].gpu_id, GP_GPU_QUEUE_PRIORITY))
+			return true;
+	return false;
+}
+
+/* The agent itself gives the driver what the program wishes, which a rule or a ceiling may change.
+ * A driver without priorities is none of our business: the agent knows. */
+void gp_daemon_agent_rule(struct gp_daemon_client *client)
+{
+	const struct gp_daemon_config *config = &client->daemon->config;
+	struct gp_proto_msg_value it = {.value = GP_DAEMON_NONE};
+
+	if (client->attached || client->state != GP_CLIENT_READY ||
+	    !driver_may_know_priorities(client))
+		return;
+	if (config->mode == GP_MODE_ACT && client->job->spec.priority != client->wish.priority) {
+		it.value = client->job->spec.priority;
+		it.target = gp_daemon_who_ceiling(config, &client->who,
+						  gp_daemon_rule_find(config, &client->who));
+	}
+	if (client->ruled == it.value || ask(client, GP_MSG_AGENT_RULED, &it, sizeof(it)))
+		return;
+	client->ruled = it.value;
+}
+
 /* The answer to the first greeting, and to later ones when its priority was changed. */
 static int hello(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
@@ -128,6 +156,7 @@ static int queues(struct gp_daemon_client *client, const struct gp_wire_message 
 						    gp_monotonic_ns());
 		}
 	}
+	gp_daemon_agent_rule(client);
 	gp_daemon_agent_look(client, gp_monotonic_ns());
 	int error = !client->watching && list->count ? watch(client) : 0;
 	if (client->ask_again && !error) {
@@ -285,6 +314,9 @@ int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wir
 			return hello(client, message);
 		if (message->header.type == GP_MSG_AGENT_WATCH)
 			return watching(client, message);
+		/* Refused by an older agent: then the driver has the program's wish. */
+		if (message->header.type == GP_MSG_AGENT_RULED)
+			return 0;
 		/* fall through */
 	case GP_CLIENT_QUEUES:
 		return message->header.type == GP_MSG_AGENT_QUEUES ? queues(client, message)

@@ -24,6 +24,7 @@ struct gp_daemon_client *gp_daemon_client_new(struct gp_daemon *daemon)
 	client->daemon = daemon;
 	client->watch.fd = client->pidfd = -1;
 	client->wish.priority = GP_SCHED_NONE;
+	client->ruled = GP_DAEMON_NONE;
 	gp_list_init(&client->job_link);
 	gp_list_add_tail(&daemon->clients, &client->link);
 	return client;

@@ -39,6 +39,8 @@ void gp_daemon_agents_stop(struct gp_daemon *daemon);
 void gp_daemon_agent_greet(struct gp_daemon_client *client);
 /* 0, or -errno to end the connection. */
 int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wire_message *message);
+/* Sends the agent a priority for the driver that is not the program's wish. */
+void gp_daemon_agent_rule(struct gp_daemon_client *client);
 /* Reads the agent's memory and passes changes to the core. */
 void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns);
 

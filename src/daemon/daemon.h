@@ -160,6 +160,7 @@ struct gp_daemon_client {
 
 	struct gp_daemon_who who;
 	struct gp_daemon_wish wish;
+	u32 ruled; /* priority for the driver that its agent got; GP_DAEMON_NONE: none */
 	char group[GP_PROTO_NAME];
 	int pidfd;
 	const struct gp_proto_activity *activity; /* mapped; NULL: only edges are known */

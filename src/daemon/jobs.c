@@ -94,8 +94,10 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	if (!error)
 		job->spec = spec;
 	gp_daemon_host_settle(daemon);
-	gp_list_each (struct gp_daemon_client, member, job_link, &job->clients)
+	gp_list_each (struct gp_daemon_client, member, job_link, &job->clients) {
 		gp_daemon_client_streams(member);
+		gp_daemon_agent_rule(member);
+	}
 	if (wanted_pin(job) != job->pin) {
 		job->pin = wanted_pin(job);
 		gp_sched_job_pin(daemon->sched, now, job->handle, job->pin);

@@ -75,6 +75,9 @@ enum gp_proto_msg_type {
 	GP_MSG_AGENT_SHARE, /* gp_proto_msg_value (target: the first CU in thousandths; 0) -> - */
 	GP_MSG_AGENT_PRIORITY, /* gp_proto_msg_value -> - */
 	GP_MSG_AGENT_AHEAD,    /* - -> gp_proto_msg_ahead (proto/ahead.h) */
+	GP_MSG_AGENT_RULED,    /* gp_proto_msg_value: the priority for the driver instead of the
+				* program's own, UINT32_MAX none (target: the most that a stream may
+				* make of it), while this connection lasts -> - */
 
 	/* agent: events */
 	GP_MSG_AGENT_EDGE = 96, /* gp_proto_msg_edge: work arrived at or left this program */

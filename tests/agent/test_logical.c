@@ -103,6 +103,44 @@ static void a_priority_that_is_refused_is_not_asked_for_again(void **state)
 	assert_int_equal(fake->agent->queue[0].driver_logical, 2000);
 }
 
+/* The program's own priority, which is what its owners see, stays as it is. */
+static void a_rule_decides_until_its_owner_goes(void **state)
+{
+	struct fake *fake = *state;
+	struct gp_agent *agent = fake->agent;
+
+	assert_int_equal(app_create(fake, COMPUTE, NORMAL), 0);
+	assert_int_equal(gp_agent_set_ruled(agent, &agent->owner[1], 300, 2100), 0);
+	assert_int_equal(fake->queue[0].logical, 300);
+	assert_int_equal(gp_agent_logical_priority(agent, &agent->queue[0]), GP_PRIORITY_DEFAULT);
+	renice(fake, 1800);
+	assert_int_equal(fake->queue[0].logical, 300);
+	assert_int_equal(app_create(fake, COMPUTE, NORMAL), 1);
+	assert_int_equal(fake->queue[1].logical, 300);
+	gp_agent_let_go(agent, &agent->owner[0]); /* another one goes */
+	assert_int_equal(fake->queue[0].logical, 300);
+	gp_agent_let_go(agent, &agent->owner[1]);
+	assert_int_equal(fake->queue[0].logical, 1800);
+	assert_int_equal(fake->queue[1].logical, 1800);
+}
+
+static void a_stream_does_not_lift_it_above_the_ceiling_of_a_rule(void **state)
+{
+	struct fake *fake = *state;
+	struct gp_agent *agent = fake->agent;
+
+	assert_int_equal(app_create(fake, COMPUTE, NORMAL), 0);
+	assert_int_equal(app_update(fake, 0, 100, HIGH), 0);
+	assert_int_equal(gp_agent_set_ruled(agent, &agent->owner[0], 1500, 1550), 0);
+	assert_int_equal(fake->queue[0].logical, 1550);
+	assert_int_equal(gp_agent_set_ruled(agent, &agent->owner[0], 1500, 2100), 0);
+	assert_int_equal(fake->queue[0].logical, 1500 + GP_AGENT_STREAM_STEP);
+	assert_int_equal(gp_agent_set_ruled(agent, &agent->owner[0], GP_PRIORITY_MAX + 1, 0),
+			 -EINVAL);
+	assert_int_equal(gp_agent_set_ruled(agent, &agent->owner[0], UINT32_MAX, 0), 0);
+	assert_int_equal(fake->queue[0].logical, GP_PRIORITY_DEFAULT + GP_AGENT_STREAM_STEP);
+}
+
 /* ENOTTY from Linux, EINVAL from the ROCm driver. */
 static void other_drivers_are_asked_once(void **state)
 {
@@ -136,6 +174,8 @@ int main(void)
 		ROW(a_stream_adds_its_step),
 		ROW(a_held_queue_stays_off),
 		ROW(a_priority_that_is_refused_is_not_asked_for_again),
+		ROW(a_rule_decides_until_its_owner_goes),
+		ROW(a_stream_does_not_lift_it_above_the_ceiling_of_a_rule),
 		ROW(other_drivers_are_asked_once),
 	};
 

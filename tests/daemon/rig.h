@@ -39,7 +39,10 @@ struct agent {
 	bool silent; /* does not answer */
 	bool old;    /* speaks version 1 of the protocol */
 	bool unsealed;
-	bool blind; /* has nothing to show yet */
+	bool blind;     /* has nothing to show yet */
+	bool old_ruled; /* does not know GP_MSG_AGENT_RULED */
+	struct gp_proto_msg_value ruled;
+	u32 ruled_count;
 	u32 questions;
 	struct gp_wire_message message;
 };
@@ -241,6 +244,14 @@ static inline void agent_answer(struct agent *agent)
 		break;
 	case GP_MSG_AGENT_QUEUES:
 		agent_queues(agent);
+		break;
+	case GP_MSG_AGENT_RULED:
+		agent->ruled = *(const struct gp_proto_msg_value *)agent->message.body;
+		agent->ruled_count++;
+		if (agent->old_ruled)
+			gp_wire_refuse(agent->socket, ask, -EOPNOTSUPP, GP_SAY_UNKNOWN_REQUEST);
+		else
+			gp_wire_send(agent->socket, ask->type, ask->serial, 0, NULL, 0, -1);
 		break;
 	default:
 		fail_msg("the daemon asked an agent for %u", ask->type);

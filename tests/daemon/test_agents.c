@@ -388,6 +388,43 @@ static void a_priority_that_was_changed_in_the_agent_is_noticed(void **state)
 	rig_free(rig);
 }
 
+#define RULE(priority) ACT "[rule low]\nexecutable = *\npriority = " priority "\n"
+
+static void the_agent_learns_for_the_driver_what_a_rule_says(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_known(rig, 0, 1000);
+
+	(void)state;
+	rig_run(rig);
+	assert_int_equal(agent->ruled_count, 0); /* its wish needs no words */
+	reload_as(rig, RULE("300"));
+	rig_until(rig, agent->ruled_count == 1);
+	assert_int_equal(agent->ruled.value, 300);
+	reload_as(rig, RULE("400"));
+	rig_until(rig, agent->ruled_count == 2);
+	assert_int_equal(agent->ruled.value, 400);
+	reload_as(rig, "[daemon]\nmode = observe\n[rule low]\nexecutable = *\npriority = 400\n");
+	rig_until(rig, agent->ruled_count == 3);
+	assert_int_equal(agent->ruled.value, UINT32_MAX);
+	rig_free(rig);
+}
+
+static void an_agent_that_does_not_know_rules_stays_a_client(void **state)
+{
+	struct rig *rig = rig_new(RULE("300"));
+	struct agent *agent = agent_new(rig, 0, 1000);
+
+	(void)state;
+	agent->old_ruled = true;
+	rig_until(rig, agent->ruled_count == 1);
+	rig_run(rig);
+	work(rig, agent, true);
+	assert_int_equal(job_of(rig, agent)->spec.priority, 300);
+	assert_int_equal(agent->ruled_count, 1);
+	rig_free(rig);
+}
+
 static void a_restarted_daemon_finds_its_clients_again(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -569,6 +606,8 @@ int main(void)
 		cmocka_unit_test(one_that_floods_is_slowed_down_and_the_others_are_not),
 		cmocka_unit_test(a_user_has_no_more_clients_and_queues_than_allowed),
 		cmocka_unit_test(a_priority_that_was_changed_in_the_agent_is_noticed),
+		cmocka_unit_test(the_agent_learns_for_the_driver_what_a_rule_says),
+		cmocka_unit_test(an_agent_that_does_not_know_rules_stays_a_client),
 		cmocka_unit_test(a_restarted_daemon_finds_its_clients_again),
 		cmocka_unit_test(what_is_no_socket_is_removed_from_the_directory_of_agents),
 		cmocka_unit_test(a_daemon_that_starts_removes_them_first),
