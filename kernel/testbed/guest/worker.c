@@ -3,12 +3,16 @@
  * A process for the tools to look at, made of the conformance test's parts: two queues, a kernel
  * without an end on the first.
  *
- * usage: worker            until it is killed; says "ready" when it works
+ * usage: worker [high]     until it is killed; says "ready" when it works; high: its second queue
+ *                          has a high priority
  *        worker look PID   what the machine says of that process's queues
  */
 #include "conformance.h"
 
+#include <string.h>
 #include <time.h>
+
+#define HIGH_PRIORITY 11 /* of HIP's high streams */
 
 _Noreturn void fail(const char *file, int line, const char *what, s64 got, s64 expected)
 {
@@ -60,6 +64,9 @@ int main(int argc, char **argv)
 		EXPECT(enable_runtime(&me, 1), 0);
 	must_create(&me, COMPUTE);
 	must_create(&me, COMPUTE);
+	/* As a runtime does for a stream of high priority. */
+	if (argc == 2 && strcmp(argv[1], "high") == 0)
+		EXPECT(update_queue(&me, 1, 100, HIGH_PRIORITY), 0);
 	submit_kernel(&me, 0, ENDLESS, 1);
 	UNTIL(&me, look(&me, getpid(), 0).cu_ns > 0);
 	puts("ready");
