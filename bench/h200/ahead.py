@@ -4,8 +4,9 @@
 A row is SERVER/ARRANGEMENT. Servers: a socket and a CUDA graph (graph), HTTP (http), a front end and an engine in two
 processes (two). fading: requests first, from which the agent learns, then 10,000 messages per second on the same socket
 that no launch follows. Arrangements: the server alone, beside the trainer by default, with gpreemptd, with gpreemptd and
-the hint; chatty/...: the trainer's steps while a socket that no launch follows gets 10,000 messages per second. Rows
-that are in the results file are not measured again."""
+the hint; chatty/...: the trainer's steps while a socket that no launch follows gets 10,000 messages per second. A row
+is measured in as many rounds as --rounds says, each with new processes: where the scheduler of the host has put them
+changes a median by 5 to 10 %. Rounds that are in the results file are not measured again."""
 import json
 import time
 
@@ -89,6 +90,18 @@ def measure_rows(stage, names, keep):
     stage.product.stop_daemon()
 
 
+def together(steps):
+    """The rounds of each row as one."""
+    rows = {}
+    for key, row in steps.items():
+        rows.setdefault("/".join(key.split("/")[:2]), []).append(row)
+    return {key: dict(rounds[-1], lost=sum(row.get("lost", 0) for row in rounds),
+                      us=[us for row in rounds for us in row.get("us", [])],
+                      gpu_us=[us for row in rounds for us in row.get("gpu_us", [])],
+                      steps_per_s=[sum(sum(row["steps_per_s"]) for row in rounds) / len(rounds)])
+            for key, rounds in rows.items()}
+
+
 def part(mine, theirs):
     return f"{mine / theirs:.3f}" if mine and theirs else "-"
 
@@ -96,6 +109,7 @@ def part(mine, theirs):
 def show(steps):
     print(f"{'row':24} {'n':>4} {'p50':>6} {'/alone':>6} {'p99':>6} {'/alone':>6} {'GPU p99':>7} {'/alone':>6} "
           f"{'steps/s':>7} {'/default':>8} {'MHz':>5} {'W':>4} lost  hints (useful, wasted, GPU ns wasted, refused)")
+    steps = together(steps)
     for key, row in steps.items():
         kind = key.split("/")[0]
         alone, default = steps.get(kind + "/alone", {}), steps.get(kind + ("/quiet" if kind in NOISY else "/default"), {})
@@ -111,24 +125,24 @@ def show(steps):
 
 
 def sets(options, results):
-    for kind in (options.servers or "graph,http,two,chatty,fading").split(","):
-        groups = [(CHATTY, True)] if kind in NOISY else [(PLAIN, False), (HINTED, True)]
-        for names, auto in groups:
-            missing = [name for name in names if not results.has(f"{kind}/{name}")]
-            if missing:
-                yield kind, missing, auto
+    for number in range(1, options.rounds + 1):
+        for kind in (options.servers or "graph,http,two,chatty,fading").split(","):
+            for names, auto in [(CHATTY, True)] if kind in NOISY else [(PLAIN, False), (HINTED, True)]:
+                missing = [name for name in names if not results.has(f"{kind}/{name}/{number}")]
+                if missing:
+                    yield kind, number, missing, auto
 
 
 def measure(lab, results, options, product, clocks):
     begin, left = time.time(), 0
-    for kind, names, auto in sets(options, results):
+    for kind, number, names, auto in sets(options, results):
         if time.time() - begin + SET_S + len(names) * (options.block + 6) > options.seconds:
             left += len(names)
             continue
         clocks.set("locked")
         stage = AheadStage(lab, product, clocks, kind, options.block, auto)
         try:
-            measure_rows(stage, names, lambda name, row: results.add(f"{kind}/{name}", row))
+            measure_rows(stage, names, lambda name, row: results.add(f"{kind}/{name}/{number}", row))
         except (RuntimeError, ValueError) as error:
             print(f"{kind}/{names}: {error}", flush=True)
         finally:

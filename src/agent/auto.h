@@ -67,7 +67,7 @@ struct gp_agent_learn {
 	u64 hints, useful, wasted, wasted_ns, refused; /* all time */
 	u32 with_us, without_us;                       /* requests with a hint, and without */
 	u32 with, without;                             /* how many of them were seen */
-	bool compared; /* `without` has only requests whose hint was left out to compare */
+	u32 launches;                                  /* of a request: the average, times 16 */
 	struct gp_proto_ahead *team; /* of a front end: the memory of the program that launches */
 };
 
@@ -96,6 +96,11 @@ bool gp_agent_learn_launch(struct gp_agent_learn *learn, struct gp_agent_thread 
 void gp_agent_learn_returned(struct gp_agent_learn *learn, struct gp_agent_thread *thread, u64 now);
 /* Pays for a hint that holds the GPU for `hold`; false: there is not enough. */
 bool gp_agent_learn_pay(struct gp_agent_learn *learn, u64 hold, u64 now);
+/* The launches of a request are handed over at once: its kernels follow one another on the GPU
+ * without the host. */
+bool gp_agent_learn_few(const struct gp_agent_learn *learn);
+/* So many launches came between a hint and the end of its request. */
+void gp_agent_learn_count(struct gp_agent_learn *learn, u32 launches);
 /* How the hint ended. */
 void gp_agent_learn_judge(struct gp_agent_learn *learn, u64 hold, bool useful, u64 now);
 /* How long the GPU is held, for a program whose launches come this long after an event. */

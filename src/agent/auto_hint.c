@@ -21,7 +21,8 @@
 #define SLACK_NS    1000
 #define LATEST_NS   (100 * GP_NS_PER_MS) /* further ahead nobody asks in earnest */
 
-enum { IDLE, ARMED, RELEASED };
+/* No hint; a kernel waits on the GPU; it was told to end; the request is over. */
+enum { IDLE, ARMED, RELEASED, OVER };
 
 struct gp_agent_learn gp_agent_learned;
 bool gp_agent_auto_on;
@@ -30,8 +31,9 @@ static struct {
 	struct gp_proto_ahead *page; /* NULL: nothing was launched yet */
 	int started;
 	pid_t pid;                        /* a child that shares our memory is another */
-	u32 state;                        /* futex */
+	u32 state;                        /* futex: woken when it is OVER */
 	const struct gp_agent_thread *by; /* that launched since it is armed */
+	u32 launches;                     /* since then */
 	void *context;                    /* the last one that was launched in */
 	pthread_mutex_t use;              /* while CUDA is called with it */
 	bool ended;
@@ -62,10 +64,11 @@ static void hold(u64 ns)
 
 	for (u64 now = gp_monotonic_ns(); now < end; now = gp_monotonic_ns()) {
 		struct timespec left = gp_timespec(end - now);
+		u32 state = __atomic_load_n(&hint.state, __ATOMIC_ACQUIRE);
 
-		if (__atomic_load_n(&hint.state, __ATOMIC_ACQUIRE) != ARMED)
+		if (state == OVER)
 			return;
-		futex(&hint.state, FUTEX_WAIT_PRIVATE, ARMED, &left);
+		futex(&hint.state, FUTEX_WAIT_PRIVATE, state, &left);
 	}
 }
 
@@ -75,9 +78,13 @@ static bool arm(u64 ns)
 
 	pthread_mutex_lock(&hint.use);
 	__atomic_store_n(&hint.by, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&hint.launches, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&hint.state, ARMED, __ATOMIC_RELEASE);
 	good = hint.context && !hint.ended && gp_agent_ahead_begin(hint.context, ns);
 	pthread_mutex_unlock(&hint.use);
+	/* It was told to end before it was there. */
+	if (good && __atomic_load_n(&hint.state, __ATOMIC_ACQUIRE) != ARMED)
+		gp_agent_ahead_release();
 	return good;
 }
 
@@ -103,6 +110,8 @@ static void give(u64 at, u32 delay_us)
 	}
 	useful = !good || __atomic_load_n(&learn->launched, __ATOMIC_RELAXED) > since;
 	__atomic_store_n(&hint.state, IDLE, __ATOMIC_RELEASE);
+	if (good && useful)
+		gp_agent_learn_count(learn, __atomic_load_n(&hint.launches, __ATOMIC_RELAXED));
 	gp_agent_learn_judge(learn, ns, useful, gp_monotonic_ns());
 }
 
@@ -177,29 +186,45 @@ static void start(void)
 
 /* ---- the program's threads ---- */
 
-/* The kernel on the GPU ends at once, by a store; the thread only hears of it. */
+static bool change(u32 from, u32 to)
+{
+	return __atomic_compare_exchange_n(&hint.state, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+/* The kernel on the GPU ends at once, by a store. The thread that gave the hint sleeps on: to wake
+ * it here would cost the request a call. */
 static void release(void)
 {
-	u32 armed = ARMED;
+	if (change(ARMED, RELEASED))
+		gp_agent_ahead_release();
+}
 
-	if (!__atomic_compare_exchange_n(&hint.state, &armed, RELEASED, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
-		return;
-	gp_agent_ahead_release();
-	futex(&hint.state, FUTEX_WAKE_PRIVATE, 1, NULL);
+static void finish(void)
+{
+	release();
+	if (change(RELEASED, OVER))
+		futex(&hint.state, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 void gp_agent_auto_launch(void)
 {
 	u64 now = gp_monotonic_ns();
-	bool armed = __atomic_load_n(&hint.state, __ATOMIC_ACQUIRE) == ARMED;
+	u32 state = __atomic_load_n(&hint.state, __ATOMIC_ACQUIRE);
+	bool hinted = state == ARMED || state == RELEASED;
 	struct gp_proto_ahead *page;
 	int error = errno;
 	void *context;
 
-	if (armed && !__atomic_load_n(&hint.by, __ATOMIC_RELAXED))
+	if (state == ARMED && !__atomic_load_n(&hint.by, __ATOMIC_RELAXED))
 		__atomic_store_n(&hint.by, &thread, __ATOMIC_RELAXED);
-	if (!gp_agent_learn_launch(&gp_agent_learned, &thread, armed, now))
+	if (hinted)
+		__atomic_add_fetch(&hint.launches, 1, __ATOMIC_RELAXED);
+	/* Beside a kernel that waits, those of the request start later; and the trainer would have
+	 * the GPU back only when the answer is sent. */
+	if (state == ARMED && gp_agent_learn_few(&gp_agent_learned))
+		release();
+	if (!gp_agent_learn_launch(&gp_agent_learned, &thread, hinted, now))
 		return;
 	context = gp_agent_ahead_context();
 	if (context)
@@ -227,7 +252,7 @@ void gp_agent_auto_end(void)
 	int error = errno;
 
 	pthread_mutex_lock(&hint.use);
-	release();
+	finish();
 	hint.context = NULL;
 	pthread_mutex_unlock(&hint.use);
 	errno = error;
@@ -239,7 +264,7 @@ void gp_agent_auto_returned(void)
 		return;
 	gp_agent_learn_returned(&gp_agent_learned, &thread, gp_monotonic_ns());
 	if (__atomic_load_n(&hint.by, __ATOMIC_RELAXED) == &thread)
-		release();
+		finish();
 }
 
 void gp_agent_auto_event(int fd)

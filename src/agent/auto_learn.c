@@ -21,8 +21,11 @@ enum { UNKNOWN, READABLE, OTHER };
 #define HOLD_LEAST        (500 * GP_NS_PER_US)
 #define HOLD_MOST         (10 * GP_NS_PER_MS)
 #define HOLD_MORE         (400 * GP_NS_PER_US)
-#define COMPARED          16 /* requests without a hint that say how long one takes */
+#define COMPARED          8  /* requests without a hint that say how long one takes */
 #define MEMORY            64 /* requests in an average */
+#define FEW               4  /* launches after which nothing else is to come, or soon */
+#define LAUNCH            16 /* a launch in the average of them */
+#define MOST_LAUNCHES     100000u
 
 void gp_agent_learn_init(struct gp_agent_learn *learn, u64 now)
 {
@@ -189,6 +192,16 @@ static u32 id_of(const struct gp_agent_learn *learn, int fd)
 	return gp_agent_learn_id(listener ? listener - 1 : fd, listener != 0);
 }
 
+/* Requests from which was learned say nothing about those of now: the program had just started, or
+ * it had the GPU for itself. So the first comparison is made soon. */
+static bool is_left_out(u32 chance)
+{
+	u32 in = chance <= GP_AGENT_AUTO_CONTROL ? GP_AGENT_AUTO_CONTROL / COMPARED
+						 : GP_AGENT_AUTO_CONTROL;
+
+	return chance % in == 0;
+}
+
 u64 gp_agent_learn_event(struct gp_agent_learn *learn, struct gp_agent_thread *thread, int fd,
 			 u64 now)
 {
@@ -217,7 +230,7 @@ u64 gp_agent_learn_event(struct gp_agent_learn *learn, struct gp_agent_thread *t
 	thread_note(thread, id, now);
 	if (!is_trusted(s) || now < GET(learn->off_until))
 		return 0;
-	if (__atomic_add_fetch(&learn->chances, 1, __ATOMIC_RELAXED) % GP_AGENT_AUTO_CONTROL == 0) {
+	if (is_left_out(__atomic_add_fetch(&learn->chances, 1, __ATOMIC_RELAXED))) {
 		thread->control = true;
 		return 0;
 	}
@@ -313,22 +326,24 @@ void gp_agent_learn_returned(struct gp_agent_learn *learn, struct gp_agent_threa
 
 	if (thread->began && thread->launched == 2)
 		average(&learn->with_us, &learn->with, GET(learn->without_us), us);
-	else if (thread->began && thread->launched && (thread->control || !learn->compared)) {
-		/* Requests from which was learned, when the program had just started, say little
-		 * about those of now. */
-		if (thread->control && !learn->compared) {
-			learn->compared = true;
-			PUT(learn->without, 0);
-			PUT(learn->without_us, 0);
-		}
+	else if (thread->began && thread->launched && thread->control)
 		average(&learn->without_us, &learn->without, GET(learn->without_us), us);
-	}
 	thread->began = 0;
 	thread->launched = 0;
 	thread->control = false;
 }
 
 /* ---- what hints cost; the thread that gives them alone calls these ---- */
+
+bool gp_agent_learn_few(const struct gp_agent_learn *learn)
+{
+	return GET(learn->launches) <= FEW * LAUNCH;
+}
+
+void gp_agent_learn_count(struct gp_agent_learn *learn, u32 launches)
+{
+	PUT(learn->launches, blend(GET(learn->launches), GP_MIN(launches, MOST_LAUNCHES) * LAUNCH));
+}
 
 u64 gp_agent_learn_hold(u64 delay_us)
 {
@@ -367,6 +382,16 @@ static u32 why_off(const struct gp_agent_learn *learn)
 	return GP_AHEAD_ON;
 }
 
+/* What was compared belongs to what ran on the GPU at that time. */
+static void compare_anew(struct gp_agent_learn *learn)
+{
+	PUT(learn->with, 0);
+	PUT(learn->with_us, 0);
+	PUT(learn->without, 0);
+	PUT(learn->without_us, 0);
+	PUT(learn->chances, 0);
+}
+
 void gp_agent_learn_judge(struct gp_agent_learn *learn, u64 hold, bool useful, u64 now)
 {
 	u64 cost = hold + GP_AGENT_AUTO_SWITCH_NS;
@@ -387,8 +412,7 @@ void gp_agent_learn_judge(struct gp_agent_learn *learn, u64 hold, bool useful, u
 	if (why != GP_AHEAD_ON) {
 		PUT(learn->off_why, why);
 		PUT(learn->off_until, now + GP_AGENT_AUTO_PAUSE_NS);
-		PUT(learn->with, 0);
-		PUT(learn->with_us, 0);
+		compare_anew(learn);
 	}
 	learn->judged = learn->judged_useful = 0;
 }

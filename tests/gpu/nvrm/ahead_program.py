@@ -14,13 +14,14 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 
 class Cuda:
     """The stand-in, found as CUDA's runtime finds it."""
 
     def __init__(self):
-        self.lib = ctypes.CDLL("libcuda.so.1")
+        self.lib, self.after_first = ctypes.CDLL("libcuda.so.1"), [0, 0]
         context, module, self.function = (ctypes.c_void_p() for _ in range(3))
         if self.lib.cuInit(0) or self.lib.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
             raise SystemExit("no context")
@@ -39,8 +40,8 @@ class Cuda:
             raise SystemExit("a launch failed")
 
     def figures(self):
-        seen = self.lib.fake_launches()
-        return {"hints": seen % 1000 // 9, "armed": seen // 1000, "launches": self.lib.fake_other_launches(),
+        return {"after_first": self.after_first, "hints": self.lib.fake_hints() // 9, "armed": self.lib.fake_waiting(),
+                "launches": self.lib.fake_other_launches(),
                 "hint_thread": self.lib.fake_last_thread(), "threads": sorted(map(int, os.listdir("/proc/self/task")))}
 
 
@@ -61,6 +62,31 @@ def serve_recvfrom(cuda):
         data, address = sock.recvfrom(4096)
         cuda.launch()
         sock.sendto(data, address)
+
+
+def launches(cuda, count):
+    """Host work, in which the GPU is switched, then so many launches. Counts the requests that had a waiting kernel by
+    whether it waited on after the first launch."""
+    sock = udp()
+    say(sock.getsockname()[1])
+    while True:
+        data, address = sock.recvfrom(4096)
+        time.sleep(0.002)
+        waits = cuda.lib.fake_waiting()
+        cuda.launch()
+        if waits:
+            cuda.after_first[cuda.lib.fake_waiting()] += 1
+        for _ in range(count - 1):
+            cuda.launch()
+        sock.sendto(data, address)
+
+
+def serve_one_launch(cuda):
+    launches(cuda, 1)
+
+
+def serve_many_launches(cuda):
+    launches(cuda, 40)
 
 
 def serve_recvmsg(cuda):

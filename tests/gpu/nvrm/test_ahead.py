@@ -237,6 +237,23 @@ class Limits(AheadStage):
         self.until_hinted(program, self.datagram(int(program.first)))
         self.until(lambda: not self.figures(program)["armed"], "a kernel waits")
 
+    def after_first(self, kind, which):
+        """Requests until five of them had a kernel that ended (0) or waited on (1) after their first launch; [ended,
+        waited]."""
+        program = self.server(kind)
+        request, deadline = self.datagram(int(program.first)), time.monotonic() + LIMIT
+        while (seen := self.figures(program)["after_first"])[which] < 5:
+            self.assertLess(time.monotonic(), deadline, seen)
+            request()
+            time.sleep(PAUSE)
+        return seen
+
+    def test_the_kernel_ends_with_the_launch_of_a_request_that_has_one(self):
+        self.assertEqual(self.after_first("one_launch", 0)[1], 0)
+
+    def test_the_kernel_waits_for_the_end_of_a_request_with_many_launches(self):
+        self.after_first("many_launches", 1)
+
     def test_a_thread_from_the_first_launch_on_with_every_signal_blocked(self):
         program = self.server("recvfrom")
 
