@@ -245,7 +245,7 @@ class Top(Daemon, Terminal):
         self.assertEqual(self.row(shown, self.low)[1:6], ["0", "offline", "500", "running", "1/1"])
         self.assertEqual(self.row(shown, self.high)[1:6], ["0", "online", "2000", "idle", "0/1"])
         self.assertEqual(self.row(shown, self.low)[-1], "program")
-        self.assertRegex(shown, r" P99 +BUSY% HELD% NAME\b")
+        self.assertRegex(shown, r" QUEUES +BUSY% HELD% SUSPENDS NAME\b")
         # A reading later the GPU's part of the time is known: somebody always has work.
         self.until(lambda s: re.search(r"\|\] +\d+%", s))
 
@@ -293,8 +293,21 @@ class Top(Daemon, Terminal):
         self.until(self.listed)
         self.type("\n")
         self.until(lambda s: "Last decisions about it" in s and "new job: " in s and "is a job of class online" in s)
+        self.tmux("resize-window", "-x", "80", "-y", "10")
+        self.until(lambda s: "lines: 0 more above" in s and f"{self.high}" in s)
+        self.tmux("send-keys", "End")
+        self.until(lambda s: ", 0 more below" in s and "new job: " in s)
+        self.tmux("send-keys", "PPage", "PPage", "PPage")
+        self.until(lambda s: "lines: 0 more above" in s and f"Process         {self.high}" in s)
+        self.tmux("send-keys", "Right")
+        self.until(lambda s: f"Process         {self.low}" in s)
+        self.tmux("send-keys", "Left")
+        self.tmux("resize-window", "-x", "80", "-y", "24")
         self.tmux("send-keys", "Escape")
         self.until(self.listed)
+        # A tree of single processes would look as before.
+        self.type("t")
+        self.until(lambda s: "every job has one process" in s)
         self.type("d2s\n")
         self.until(lambda s: "every 2 s" in s)
         self.type("d5\n")
@@ -319,7 +332,7 @@ class Top(Daemon, Terminal):
 
     def test_size_stop_and_continue(self):
         self.tmux("resize-window", "-x", "100", "-y", "12")
-        self.until(lambda s: "P50" in s and self.listed(s))
+        self.until(lambda s: "SUSPENDS" in s and self.listed(s))
         self.tmux("send-keys", "C-z")
         self.until(lambda s: "Stopped" in s and "before" in s and not self.listed(s))
         self.type("fg; echo again=$?\n")
@@ -391,7 +404,7 @@ class Many(Daemon, Terminal):
     def test_wanted_columns_stay_and_the_rest_is_announced(self):
         for width, height in ((60, 20), (80, 24), (120, 40), (200, 60)):
             self.tmux("resize-window", "-x", str(width), "-y", str(height))
-            shown = self.until(lambda s, h=height: self.is_whole(s, h))
+            shown = self.until(lambda s, h=height: self.is_whole(s, h) and "P99" in s)
             titles = next(line.split() for line in shown.splitlines() if "PID" in line)
             self.assertLessEqual({"PID", "GPU", "STATE", "P99", "NAME"}, set(titles))
 
@@ -411,7 +424,11 @@ class Batch(Daemon):
         self.start_daemon()
         heads = [self.gpreempt(*command).splitlines()[-3].split() for command in (("top",), ("top", "--once"))]
         self.assertEqual(heads[0], heads[1])
-        self.assertLessEqual({"PID", "GPU", "STATE", "P99", "RAN", "NAME"}, set(heads[0]))
+        self.assertLessEqual({"PID", "GPU", "STATE", "RAN", "NAME"}, set(heads[0]))
+        # No latency is known yet: a line says so, instead of two empty columns.
+        self.assertNotIn("P99", heads[0])
+        self.assertIn("No latency (P50, P99) yet", self.gpreempt("top", "--once"))
+        self.assertIn("latency_p99_ns", json.loads(self.gpreempt("top", "--json"))["jobs"][0])
 
     def test_colour_is_chosen(self):
         self.start_daemon()

@@ -145,6 +145,24 @@ void gp_cli_canvas_fill(struct gp_cli_canvas *canvas, int y, int style)
 			(struct gp_cli_canvas_cell){L' ', (u32)style & 0xff};
 }
 
+int gp_cli_canvas_heading(struct gp_cli_canvas *canvas, int y, const char *text)
+{
+	gp_cli_canvas_fill(canvas, y, GP_STYLE_TITLE);
+	gp_cli_canvas_put(canvas, y, 0, canvas->width, text, GP_STYLE_TITLE);
+	return y + 1;
+}
+
+void gp_cli_canvas_copy(struct gp_cli_canvas *canvas, int y, const struct gp_cli_canvas *other,
+			int from, int lines)
+{
+	size_t width = (size_t)canvas->width;
+
+	lines = GP_MIN(lines, GP_MIN(canvas->height - y, other->height - from));
+	if (lines > 0)
+		memcpy(canvas->cells + (size_t)y * width, other->cells + (size_t)from * width,
+		       (size_t)lines * width * sizeof(*canvas->cells));
+}
+
 void gp_cli_canvas_paint(struct gp_cli_canvas *canvas, int y, int style)
 {
 	if (y < 0 || y >= canvas->height)

@@ -47,6 +47,11 @@ int gp_cli_canvas_wrap(struct gp_cli_canvas *canvas, int y, int x, int end, cons
 		       int style);
 /* The whole line in this style, blank. */
 void gp_cli_canvas_fill(struct gp_cli_canvas *canvas, int y, int style);
+/* A line in the style of titles. Returns the next line. */
+int gp_cli_canvas_heading(struct gp_cli_canvas *canvas, int y, const char *text);
+/* Lines of another canvas of the same width, from its line `from` on. */
+void gp_cli_canvas_copy(struct gp_cli_canvas *canvas, int y, const struct gp_cli_canvas *other,
+			int from, int lines);
 /* Sets the style of a line, whatever is in it. */
 void gp_cli_canvas_paint(struct gp_cli_canvas *canvas, int y, int style);
 /* All lines, without blanks at their ends. */

@@ -193,6 +193,15 @@ static bool any_slices(const struct gp_cli_top_data *top)
 	return false;
 }
 
+/* Whether the use of the GPU is known of any job. */
+static bool any_use(const struct gp_cli_top_data *top)
+{
+	for (size_t i = 0; i < top->job_count; i++)
+		if (top->jobs[i].activity || gp_cli_top_sees_work(top->jobs[i].gpu_id))
+			return true;
+	return !top->job_count;
+}
+
 static bool any_activity(const struct gp_cli_top_data *top)
 {
 	for (size_t i = 0; i < top->job_count; i++) {
@@ -256,14 +265,14 @@ static void put_rates(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 	/* Jobs whose work is seen may have it at the same time: more than 100 % together. What the
 	 * driver reports is a share. */
 	gp_cli_put(row, NULL,
-		   any_activity(top) ? N_("GPU%")
-		   : shown           ? N_("BUSY%")
-				     : NULL,
+		   any_activity(top)       ? N_("GPU%")
+		   : shown && any_use(top) ? N_("BUSY%")
+					   : NULL,
 		   RIGHT_AT(12, 6) | GP_CLI_RANK(1), share);
 	gp_cli_put(row, NULL, shown ? N_("HELD%") : NULL, RIGHT_AT(13, 5) | GP_CLI_RANK(4),
 		   rate ? percent_value(row, rate->held) : gp_v_missing());
-	gp_cli_put(row, NULL, shown ? N_("TREND") : NULL, AT(17, TREND_WIDTH) | GP_CLI_RANK(8),
-		   trend_value(row, top, rate));
+	gp_cli_put(row, NULL, shown && any_use(top) ? N_("TREND") : NULL,
+		   AT(17, TREND_WIDTH) | GP_CLI_RANK(8), trend_value(row, top, rate));
 }
 
 /* What the driver lists of its first process. */
@@ -318,9 +327,10 @@ static void put_latency(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		   gp_v_if(daemon && job->latency_count,
 			   gp_v_text(job->latency_of ? "requests" : "bursts")));
 	gp_cli_put(row, "latency_count", NULL, 0, gp_v_if(daemon, gp_v_count(job->latency_count)));
-	gp_cli_put(row, "latency_p50_ns", daemon ? "P50" : NULL, RIGHT_AT(8, 8) | GP_CLI_RANK(6),
+	gp_cli_put(row, "latency_p50_ns", daemon ? "P50" : NULL,
+		   RIGHT_AT(8, 8) | GP_CLI_RANK(6) | GP_CLI_OPTIONAL,
 		   gp_v_if(daemon && job->latency_count, gp_v_ns(job->latency_p50_ns)));
-	gp_cli_put(row, "latency_p99_ns", daemon ? "P99" : NULL, RIGHT_AT(9, 8),
+	gp_cli_put(row, "latency_p99_ns", daemon ? "P99" : NULL, RIGHT_AT(9, 8) | GP_CLI_OPTIONAL,
 		   latency_value(top, job, job->latency_p99_ns));
 }
 
@@ -336,12 +346,14 @@ static void put_times(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 		   : observed ? N_("WOULD BE HELD")
 			      : N_("HELD"),
 		   RIGHT_AT(13, 8) | GP_CLI_RANK(1), gp_v_ns(job->held_ns));
-	gp_cli_put(row, "ran_ns", totals ? "RAN" : NULL, RIGHT_AT(11, 8) | GP_CLI_RANK(1),
+	gp_cli_put(row, "ran_ns", totals ? "RAN" : NULL,
+		   RIGHT_AT(11, 8) | GP_CLI_RANK(1) | GP_CLI_OPTIONAL,
 		   gp_v_if(sees || job->activity, gp_v_ns(gp_cli_top_ran_ns(job))));
 	put_activity(row, job);
 	put_rates(row, top, job);
 	put_usage(row, top, job);
-	gp_cli_put(row, "waited_ns", totals ? "WAITED" : NULL, RIGHT_AT(10, 8) | GP_CLI_RANK(4),
+	gp_cli_put(row, "waited_ns", totals ? "WAITED" : NULL,
+		   RIGHT_AT(10, 8) | GP_CLI_RANK(4) | GP_CLI_OPTIONAL,
 		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
 	gp_cli_put(row, "suspends", "SUSPENDS", RIGHT_AT(14, 8) | GP_CLI_RANK(7),
 		   gp_v_count(job->suspends));
@@ -390,7 +402,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "queues", "QUEUES", RIGHT_AT(6, 6) | GP_CLI_RANK(5),
 		   gp_v_as(gp_v_count(job->queues),
 			   sees ? gp_cli_text(row, "%u/%u", job->busy_queues, job->queues)
-				: gp_cli_text(row, "-/%u", job->queues)));
+				: gp_cli_text(row, "%u", job->queues)));
 	gp_cli_put(row, "busy_queues", NULL, 0, gp_v_if(sees, gp_v_count(job->busy_queues)));
 	gp_cli_put(row, "priority", "PRIO", RIGHT_AT(4, 5) | GP_CLI_RANK(3),
 		   gp_v_count(job->priority));
@@ -419,7 +431,7 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 	gp_cli_put(row, "preempted", NULL, 0, gp_v_if(daemon, gp_v_count(job->preempted)));
 	gp_cli_put(row, "declined", NULL, 0, gp_v_count(job->declined));
 	gp_cli_put(row, "failures", NULL, 0, gp_v_count(job->failures));
-	gp_cli_put(row, "backlog", "BACKLOG", RIGHT_AT(7, 8) | GP_CLI_RANK(10),
+	gp_cli_put(row, "backlog", "BACKLOG", RIGHT_AT(7, 8) | GP_CLI_RANK(10) | GP_CLI_OPTIONAL,
 		   gp_v_if(job->backlog != GP_DAEMON_UNKNOWN, gp_v_count(job->backlog)));
 	gp_cli_put(row, "slice", any_slices(top) ? "SLICE" : NULL,
 		   RIGHT_AT(18, 10) | GP_CLI_RANK(11), slice_value(row, job));

@@ -14,25 +14,9 @@
 #include "cli/watch/top_screen.h"
 #include "sched/sched.h"
 
+enum { TOP = 2, LINES_MOST = 512 };
+
 /* ---- reading ---- */
-
-static int keep_decision(const struct gp_proto_msg_decision *line, void *data)
-{
-	struct gp_cli_top_screen *screen = data;
-	struct gp_cli_top_line *kept;
-
-	if (line->kind == GP_DECISION_RENEW || line->kind == GP_DECISION_TIMER)
-		return 0;
-	if (screen->line_count == GP_TOP_LINES) {
-		memmove(screen->lines, screen->lines + 1,
-			(GP_TOP_LINES - 1) * sizeof(screen->lines[0]));
-		screen->line_count--;
-	}
-	kept = &screen->lines[screen->line_count++];
-	kept->at_ns = line->at_ns;
-	gp_cli_decision_text(line, kept->text, sizeof(kept->text));
-	return 0;
-}
 
 static struct gp_cli_top_queue *find_queue(struct gp_cli_top_screen *screen, u32 pid, u32 id)
 {
@@ -94,15 +78,13 @@ static void read_why(struct gp_cli_top_screen *screen, const struct gp_proto_msg
 void gp_cli_top_read_detail(struct gp_cli_top_screen *screen)
 {
 	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->selected);
-	u64 first = 1;
 
 	screen->line_count = screen->queue_count = 0;
 	free(screen->why);
 	screen->why = NULL;
 	if (!job || !screen->client || !screen->connected)
 		return;
-	gp_cli_daemon_decisions(screen->client, &screen->diag, &first, job->pid, keep_decision,
-				screen);
+	gp_cli_top_read_decisions(screen, job->pid);
 	if (!gp_cli_top_member_count(&screen->top, job->id))
 		read_queues(screen, job->pid);
 	for (size_t i = 0; i < screen->top.member_count; i++)
@@ -225,13 +207,6 @@ static int draw_facts(struct gp_cli_top_screen *screen, int y, const struct gp_p
 	return y + (facts.count + facts.columns - 1) / facts.columns;
 }
 
-static int draw_title(struct gp_cli_canvas *canvas, int y, const char *text)
-{
-	gp_cli_canvas_fill(canvas, y, GP_STYLE_TITLE);
-	gp_cli_canvas_put(canvas, y, 0, canvas->width, text, GP_STYLE_TITLE);
-	return y + 1;
-}
-
 static const char *work_text(u32 work)
 {
 	switch (work) {
@@ -286,47 +261,59 @@ static int draw_why(struct gp_cli_top_screen *screen, int y, int end)
 	return y;
 }
 
-static void draw_decisions(struct gp_cli_top_screen *screen, int y, int end)
+/* All of it, however long. Returns the next free line. */
+static int draw_job(struct gp_cli_top_screen *screen, const struct gp_proto_msg_job *job)
 {
-	u64 now = screen->top.status.now_ns;
-	char text[512];
+	struct gp_cli_canvas *canvas = &screen->canvas;
+	int y = draw_facts(screen, 0, job);
 
-	for (size_t i = screen->line_count; i > 0 && y < end; i--) {
-		const struct gp_cli_top_line *line = &screen->lines[i - 1];
-
-		/* Decisions are read after the time. */
-		if (line->at_ns >= now)
-			snprintf(text, sizeof(text), _("just now: %s"), line->text);
-		else
-			snprintf(text, sizeof(text), _("%s ago: %s"),
-				 gp_duration_text(now - line->at_ns).text, line->text);
-		y = gp_cli_canvas_wrap(&screen->canvas, y, 1, end, text, GP_STYLE_PLAIN);
+	if (screen->why) {
+		y = gp_cli_canvas_heading(canvas, y, _("Why it runs or waits"));
+		y = draw_why(screen, y, canvas->height);
 	}
+	if (screen->queue_count) {
+		y = gp_cli_canvas_heading(canvas, y, _("Queues"));
+		y = draw_queues(screen, y, canvas->height);
+	}
+	if (screen->line_count) {
+		y = gp_cli_canvas_heading(canvas, y, _("Last decisions about it, newest first"));
+		y = gp_cli_top_draw_decisions(screen, y, canvas->height, true);
+	}
+	return y;
+}
+
+static void draw_rest(struct gp_cli_top_screen *screen, int y, int above, int below)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 _("lines: %d more above, %d more below (Up, Down, PgUp, PgDn)"), above, below);
+	gp_cli_canvas_put(&screen->canvas, y, 1, screen->canvas.width, text, GP_STYLE_NOTE);
 }
 
 void gp_cli_top_draw_detail(struct gp_cli_top_screen *screen)
 {
 	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->selected);
-	struct gp_cli_canvas *canvas = &screen->canvas;
-	int y = 2, end = canvas->height - 1;
+	struct gp_cli_canvas shown = screen->canvas, whole = {.ascii = shown.ascii};
+	int room = GP_MAX(shown.height - TOP - 1, 1), lines, first;
 
 	if (!job) {
-		gp_cli_canvas_put(canvas, y, 0, canvas->width, _("the job no longer exists"),
+		gp_cli_canvas_put(&shown, TOP, 0, shown.width, _("the job no longer exists"),
 				  GP_STYLE_WARN);
 		return;
 	}
-	y = draw_facts(screen, y, job);
-	if (screen->queue_count) {
-		/* At most a quarter of the screen: what follows is wanted more. */
-		y = draw_title(canvas, y, _("Queues"));
-		y = draw_queues(screen, y, GP_MIN(end, y + GP_MAX(canvas->height / 4, 2)));
-	}
-	if (screen->why && y + 1 < end) {
-		y = draw_title(canvas, y, _("Why it runs or waits"));
-		y = draw_why(screen, y, end - 3);
-	}
-	if (y + 1 < end) {
-		y = draw_title(canvas, y, _("Last decisions about it, newest first"));
-		draw_decisions(screen, y, end);
-	}
+	if (gp_cli_canvas_begin(&whole, shown.width, LINES_MOST))
+		return;
+	screen->canvas = whole;
+	lines = draw_job(screen, job);
+	screen->canvas = shown;
+	if (lines > room)
+		room = GP_MAX(room - 1, 1);
+	first = GP_MAX(GP_MIN(screen->detail_first, lines - room), 0);
+	gp_cli_canvas_copy(&screen->canvas, TOP, &whole, first, GP_MIN(room, lines - first));
+	if (lines > room)
+		draw_rest(screen, TOP + room, first, lines - first - room);
+	screen->detail_first = first;
+	screen->detail_page = room;
+	gp_cli_canvas_free(&whole);
 }

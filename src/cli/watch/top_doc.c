@@ -25,6 +25,27 @@ const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 							  : _("none");
 }
 
+const char *gp_cli_top_common_policy(const struct gp_cli_top_data *top)
+{
+	const char *policy = top->device_count && !top->from_driver
+				     ? gp_cli_top_policy(top, &top->devices[0])
+				     : NULL;
+
+	for (size_t i = 0; i < top->device_count; i++)
+		if (top->devices[i].broken || top->devices[i].stands_down || !policy ||
+		    strcmp(policy, gp_cli_top_policy(top, &top->devices[i])) != 0)
+			return NULL;
+	return policy;
+}
+
+bool gp_cli_top_knows_latency(const struct gp_cli_top_data *top)
+{
+	for (size_t i = 0; i < top->job_count; i++)
+		if (top->jobs[i].latency_count)
+			return true;
+	return top->from_driver || !top->job_count;
+}
+
 static struct gp_show_value activity_value(const struct gp_proto_msg_device *device)
 {
 	static const char *const names[] = {NULL, "unused", "read", "failed"};
@@ -114,9 +135,10 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 	gp_cli_put(row, "pci", "PCI", AT(3) | GP_CLI_OPTIONAL,
 		   gp_v_text_or_missing(gp_cli_text(row, "%s", address)));
 	gp_cli_put(row, "jobs", "JOBS", AT(5), gp_v_count(device->members));
-	gp_cli_put(row, "running", "RUNNING", AT(6), gp_v_if(sees, gp_v_count(device->running)));
+	gp_cli_put(row, "running", "RUNNING", AT(6) | GP_CLI_OPTIONAL,
+		   gp_v_if(sees, gp_v_count(device->running)));
 	gp_cli_put(row, "held", held, AT(7), gp_v_count(device->held));
-	gp_cli_put(row, "busy_ns", "BUSY", RIGHT_AT(8),
+	gp_cli_put(row, "busy_ns", "BUSY", RIGHT_AT(8) | GP_CLI_OPTIONAL,
 		   gp_v_if(daemon && (sees || device->reading == GP_READING_ON),
 			   gp_v_ns(sees ? device->busy_ns : device->active_ns)));
 	gp_cli_put(row, "activity", NULL, 0, activity_value(device));
@@ -129,12 +151,13 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 	gp_cli_put(row, "stands_down", NULL, 0,
 		   gp_v_if(daemon, gp_v_bool(device->stands_down != GP_STAND_NOT)));
 	gp_cli_put(row, "stood_down", NULL, 0, gp_v_if(daemon, gp_v_count(device->stood_down)));
-	gp_cli_put(row, NULL, "SUSPEND TIME", RIGHT_AT(9),
+	gp_cli_put(row, NULL, "SUSPEND TIME", RIGHT_AT(9) | GP_CLI_OPTIONAL,
 		   gp_v_if(daemon, gp_v_ns(device->suspend_ns)));
-	gp_cli_put(row, NULL, "RESUME TIME", RIGHT_AT(10),
+	gp_cli_put(row, NULL, "RESUME TIME", RIGHT_AT(10) | GP_CLI_OPTIONAL,
 		   gp_v_if(daemon, gp_v_ns(device->resume_ns)));
 	put_sensors(row, top, index);
-	gp_cli_put(row, NULL, "NAME", AT(16), gp_v_text_or_missing(gp_cli_text(row, "%s", name)));
+	gp_cli_put(row, NULL, "NAME", AT(16) | GP_CLI_OPTIONAL,
+		   gp_v_text_or_missing(gp_cli_text(row, "%s", name)));
 }
 
 /* ---- the document ---- */
@@ -238,6 +261,9 @@ struct gp_doc *gp_cli_top_doc(const struct gp_cli_top_data *top, const char *dri
 			    driver_policy);
 	for (size_t i = 0; i < top->device_count && !top->from_driver; i++)
 		explain_activity(doc, &top->devices[i]);
+	if (!gp_cli_top_knows_latency(top))
+		gp_doc_line(doc, "No latency (P50, P99) yet: no job announced a request, and no "
+				 "burst of work was seen.");
 	add_devices(doc, top, GP_CLI_JSON);
 	add_devices(doc, top, GP_CLI_TEXT);
 	add_jobs(doc, top, GP_CLI_JSON);

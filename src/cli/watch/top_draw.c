@@ -11,7 +11,7 @@
 #include "cli/watch/top_screen.h"
 #include "show/term.h"
 
-enum { TEXT = 512, NAME_LEAST = 12 };
+enum { TEXT = 512, NAME_LEAST = 12, CHART_LEAST = 7, RECENT = 8 };
 
 enum gp_cli_style gp_cli_top_style(enum gp_show_colour colour)
 {
@@ -45,24 +45,56 @@ static int width_of(const struct gp_cli_cell *cell)
 	return width ? GP_MAX(width, title) : NAME_LEAST;
 }
 
-/* The highest rank with which all columns fit. */
-static int fitting_rank(const struct gp_cli_row *titles, int width)
+/* Which columns are drawn: those with a value of any job that fit. */
+struct columns {
+	int rank;  /* the highest that is drawn */
+	u64 empty; /* a bit per column, in the order of text */
+};
+
+static bool is_drawn(const struct columns *columns, const struct gp_cli_row *row, size_t i)
 {
-	for (int rank = 15; rank > 0; rank--) {
+	return rank_of(&row->cells[i]) <= columns->rank && !(columns->empty >> i & 1);
+}
+
+/* Optional columns without a value of any job. */
+static u64 empty_columns(const struct gp_cli_top_data *top)
+{
+	struct gp_cli_row row = {.part = GP_CLI_TEXT};
+	u64 empty = top->job_count ? UINT64_MAX : 0;
+
+	for (size_t i = 0; i < top->job_count && empty; i++) {
+		gp_cli_top_put_job(&row, top, &top->jobs[i]);
+		gp_cli_row_arrange(&row);
+		for (size_t k = 0; k < row.count; k++)
+			if (!(row.cells[k].flags & GP_CLI_OPTIONAL) ||
+			    row.cells[k].value.unit != GP_UNIT_MISSING)
+				empty &= ~(1ull << k);
+		gp_cli_row_clear(&row);
+	}
+	return empty;
+}
+
+/* With the highest rank with which all columns fit. */
+static struct columns choose_columns(const struct gp_cli_top_data *top,
+				     const struct gp_cli_row *titles, int width)
+{
+	struct columns columns = {.rank = 15, .empty = empty_columns(top)};
+
+	for (; columns.rank > 0; columns.rank--) {
 		int used = 1;
 
 		for (size_t i = 0; i < titles->count; i++)
-			if (rank_of(&titles->cells[i]) <= rank)
+			if (is_drawn(&columns, titles, i))
 				used += width_of(&titles->cells[i]) + 1;
 		if (used <= width + 1)
-			return rank;
+			break;
 	}
-	return 0;
+	return columns;
 }
 
 /* The cells of a row, or their titles. Both have the same cells, in the same order. */
-static void draw_row(struct gp_cli_canvas *canvas, int y, struct gp_cli_row *row, int rank,
-		     bool titles, bool selected)
+static void draw_row(struct gp_cli_canvas *canvas, int y, struct gp_cli_row *row,
+		     const struct columns *columns, bool titles, bool selected)
 {
 	int x = 1;
 
@@ -75,7 +107,7 @@ static void draw_row(struct gp_cli_canvas *canvas, int y, struct gp_cli_row *row
 				       : (int)gp_cli_top_style(cell->value.colour);
 		struct gp_buf text = {0};
 
-		if (rank_of(cell) > rank)
+		if (!is_drawn(columns, row, i))
 			continue;
 		if (titles)
 			gp_buf_puts(&text, gettext(cell->title));
@@ -212,18 +244,20 @@ static void draw_more(struct gp_cli_top_screen *screen, int y, size_t above, siz
 	gp_cli_canvas_put(&screen->canvas, y, 1, screen->canvas.width, text, GP_STYLE_NOTE);
 }
 
-/* As many as fit, the selected one among them. */
-static void draw_jobs(struct gp_cli_top_screen *screen, int y)
+/* As many as fit, the selected one among them. Returns the next free line. */
+static int draw_jobs(struct gp_cli_top_screen *screen, int y)
 {
 	const struct gp_cli_top_data *top = &screen->top;
 	struct gp_cli_row row = {.part = GP_CLI_TEXT};
-	int end = screen->canvas.height - 1, rank, line = y + 1;
+	struct columns columns;
+	int end = screen->canvas.height - 1, line = y + 1;
 	size_t at = selected_at(screen), room = (size_t)GP_MAX(end - line, 0), i;
 
 	gp_cli_canvas_fill(&screen->canvas, y, GP_STYLE_TITLE);
 	gp_cli_top_put_job(&row, top, &(struct gp_proto_msg_job){0});
-	rank = fitting_rank(&row, screen->canvas.width);
-	draw_row(&screen->canvas, y, &row, rank, true, false);
+	gp_cli_row_arrange(&row);
+	columns = choose_columns(top, &row, screen->canvas.width);
+	draw_row(&screen->canvas, y, &row, &columns, true, false);
 	screen->jobs_y = line;
 	if (height_of(screen, 0, top->job_count) > room && room > 1) {
 		room--;
@@ -239,21 +273,24 @@ static void draw_jobs(struct gp_cli_top_screen *screen, int y)
 		if (selected)
 			gp_cli_canvas_put(&screen->canvas, line, 0, 1, ">", GP_STYLE_BOLD);
 		gp_cli_top_put_job(&row, top, job);
-		draw_row(&screen->canvas, line++, &row, rank, false, selected);
+		draw_row(&screen->canvas, line++, &row, &columns, false, selected);
 		line = draw_processes(screen, line, end, job);
 	}
 	if (!top->job_count)
-		gp_cli_canvas_wrap(&screen->canvas, line, 1, end,
-				   *screen->filter ? _("No job matches the filter; Esc clears it.")
-				   : top->from_driver
-					   ? _("No process has a queue.")
+		line = gp_cli_canvas_wrap(
+			&screen->canvas, line, 1, end,
+			*screen->filter    ? _("No job matches the filter; Esc clears it.")
+			: top->from_driver ? _("No process has a queue.")
 					   : _("No jobs. A program becomes one when it is started "
 					       "with 'gpreempt run -- PROGRAM'; 'gpreempt ps' "
 					       "lists all that use a GPU."),
-				   GP_STYLE_NOTE);
+			GP_STYLE_NOTE);
 	screen->jobs_shown = (int)(i - screen->first_job);
-	if (screen->first_job || i < top->job_count)
+	if (screen->first_job || i < top->job_count) {
 		draw_more(screen, end, screen->first_job, top->job_count - i);
+		line = end + 1;
+	}
+	return line;
 }
 
 /* ---- first and last line ---- */
@@ -266,7 +303,14 @@ static void draw_status(struct gp_cli_top_screen *screen)
 	int x = 0;
 
 	gp_cli_top_status_text(&screen->top, text, sizeof(text));
-	gp_cli_canvas_put(canvas, 0, 0, canvas->width, text, GP_STYLE_BOLD);
+	x = gp_cli_canvas_put(canvas, 0, 0, canvas->width, text, GP_STYLE_BOLD) + 2;
+	if (gp_cli_top_common_policy(&screen->top)) {
+		snprintf(text, sizeof(text), _("policy %s"),
+			 gp_cli_top_common_policy(&screen->top));
+		if (x + (int)gp_term_width(text) <= canvas->width)
+			gp_cli_canvas_put(canvas, 0, x, canvas->width, text, GP_STYLE_PLAIN);
+	}
+	x = 0;
 	snprintf(text, sizeof(text), _("order: %s"), gp_cli_top_sort_name(screen->sort));
 	x += gp_cli_canvas_put(canvas, 1, x, canvas->width, text, GP_STYLE_PLAIN) + 2;
 	snprintf(text, sizeof(text), _("every %s"), gp_duration_text(screen->interval_ns).text);
@@ -284,6 +328,10 @@ static void draw_status(struct gp_cli_top_screen *screen)
 			 gp_duration_text(status->latency_target_us * 1000ull).text);
 		x += gp_cli_canvas_put(canvas, 1, x, canvas->width, text, GP_STYLE_PLAIN) + 2;
 	}
+	if (!gp_cli_top_knows_latency(&screen->top))
+		x += gp_cli_canvas_put(canvas, 1, x, canvas->width,
+				       _("no latency: no job announced a request"), GP_STYLE_DIM) +
+		     2;
 	if (*status->problem) {
 		snprintf(text, sizeof(text), _("gpreemptd cannot act: %.*s"),
 			 (int)sizeof(status->problem), status->problem);
@@ -327,14 +375,16 @@ static bool held_text(const struct gp_cli_top_screen *screen, char *out, size_t 
 	return true;
 }
 
+struct key {
+	const char *text;
+	bool daemon, off; /* needs a daemon; is there without one */
+};
+
 /* The keys that fit, the most wanted first; '?' lists all. */
 static void keys_text(const struct gp_cli_top_screen *screen, char *out, size_t size)
 {
 	/* clang-format off */
-	static const struct {
-		const char *text;
-		bool daemon, off; /* needs a daemon; is there without one */
-	} keys[] = {
+	static const struct key list[] = {
 		{N_("q quit"), false, true},     {N_("? help"), false, true},
 		{N_("Enter detail"), true, false}, {N_("/ filter"), false, false},
 		{N_("o order"), false, false},   {N_("v totals"), true, false},
@@ -342,12 +392,18 @@ static void keys_text(const struct gp_cli_top_screen *screen, char *out, size_t 
 		{N_("t tree"), true, false},     {N_("g by GPU"), true, false},
 		{N_("n renice"), true, false},   {N_("d interval"), false, true},
 		{N_("space pause"), false, false},
+	}, detail[] = {
+		{N_("Esc back"), false, true},   {N_("q quit"), false, true},
+		{N_("Up Down PgUp PgDn scroll"), false, true},
+		{N_("Left Right other job"), false, true},
 	};
 	/* clang-format on */
+	bool one = screen->mode == GP_TOP_DETAIL;
+	const struct key *keys = one ? detail : list;
 	size_t used = 0;
 
 	*out = '\0';
-	for (size_t i = 0; i < GP_ARRAY_SIZE(keys); i++) {
+	for (size_t i = 0; i < (one ? GP_ARRAY_SIZE(detail) : GP_ARRAY_SIZE(list)); i++) {
 		const char *text = gettext(keys[i].text);
 		size_t width = gp_term_width(out) + gp_term_width(text) + (used ? 2 : 0);
 
@@ -384,9 +440,21 @@ static void draw_last(struct gp_cli_top_screen *screen)
 			  text, style);
 }
 
+/* Jobs get the lines they need, at least half; charts use what is left, and leave some for the last
+ * decisions. */
+static int gpu_room(const struct gp_cli_top_screen *screen)
+{
+	int height = screen->canvas.height;
+	int jobs = GP_MAX((int)GP_MIN(screen->top.job_count, (size_t)height) + 3, height / 2);
+	int room = height - 2 - GP_MIN(jobs, height * 2 / 3);
+	int least = (int)screen->top.device_count * CHART_LEAST + RECENT;
+
+	return screen->line_count && room >= least ? room - RECENT : room;
+}
+
 void gp_cli_top_draw(struct gp_cli_top_screen *screen)
 {
-	int height = screen->canvas.height, y = 2;
+	int y = 2;
 
 	if (screen->mode == GP_TOP_HELP) {
 		gp_cli_top_draw_help(screen);
@@ -397,13 +465,9 @@ void gp_cli_top_draw(struct gp_cli_top_screen *screen)
 		if (screen->mode == GP_TOP_DETAIL) {
 			gp_cli_top_draw_detail(screen);
 		} else {
-			/* Jobs get the lines they need, at least half; charts use what is left. */
-			int jobs = GP_MAX((int)GP_MIN(screen->top.job_count, (size_t)height) + 3,
-					  height / 2);
-
-			y = gp_cli_top_draw_gpus(screen, y,
-						 height - 2 - GP_MIN(jobs, height * 2 / 3));
-			draw_jobs(screen, y);
+			y = gp_cli_top_draw_gpus(screen, y, gpu_room(screen));
+			y = draw_jobs(screen, y);
+			gp_cli_top_draw_recent(screen, y + 1);
 		}
 	} else {
 		gp_cli_top_draw_absent(screen);

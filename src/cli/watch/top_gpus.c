@@ -9,8 +9,14 @@
 #include "base/core.h"
 #include "base/units.h"
 #include "cli/watch/top_screen.h"
+#include "show/term.h"
 
-enum { BAR = 12, CHART_LEAST = 2, CHART_MOST = 9, AXIS_LEAST = 3, NAME = 22, WHOLE = 130 };
+enum { BAR = 12, CHART_LEAST = 2, CHART_MOST = 12, AXIS_LEAST = 3, NAME_MOST = 40, TEXT = 160 };
+
+/* Cells of each part of a line, of all GPUs; 0: no GPU has it. */
+struct widths {
+	int policy, jobs, address, name, sensors;
+};
 
 static int policy_style(const struct gp_proto_msg_device *device)
 {
@@ -84,12 +90,6 @@ static void sensors_text(const struct gp_cli_top_data *top, size_t index, char *
 	gp_buf_free(&text);
 }
 
-static int put(struct gp_cli_canvas *canvas, int y, int x, int width, const char *text, int style)
-{
-	gp_cli_canvas_put(canvas, y, x, width, text, style);
-	return x + width + 1;
-}
-
 /* Half a number would be a wrong one: whole figures from the end go, which two blanks divide. */
 static void leave_what_fits(char *text, int room)
 {
@@ -105,51 +105,106 @@ static void leave_what_fits(char *text, int room)
 	}
 }
 
-/* Address, name and sensors from column x on. Returns the next free column. */
-static int draw_identity(struct gp_cli_top_screen *screen, int y, int x, size_t index, bool aligned)
+static void jobs_text(const struct gp_proto_msg_device *device, char out[TEXT])
 {
-	const struct gp_proto_msg_device *device = &screen->top.devices[index];
-	const struct gp_gpu *gpu = gp_cli_top_gpu(&screen->top, device->gpu_id);
-	struct gp_cli_canvas *canvas = &screen->canvas;
-	char text[160] = "", name[GP_PROTO_NAME + 64];
-
-	if (gpu)
-		gp_inspect_pci_address(gpu, text, sizeof(text));
-	if (!*text)
-		snprintf(text, sizeof(text), "%x", device->gpu_id);
-	x = put(canvas, y, x, strlen(text) > 8 ? 12 : 8, text, GP_STYLE_DIM);
-	gp_cli_top_gpu_name(&screen->top, device, name, sizeof(name));
-	x = put(canvas, y, x, aligned ? NAME : GP_MIN((int)strlen(name) + 1, (int)NAME), name,
-		GP_STYLE_PLAIN);
-	sensors_text(&screen->top, index, text, sizeof(text));
-	leave_what_fits(text, canvas->width - x);
-	if (*text)
-		x = put(canvas, y, x, (int)strlen(text), text, GP_STYLE_PLAIN);
-	return x;
+	snprintf(out, TEXT, ngettext("%u job, %u held", "%u jobs, %u held", device->members),
+		 device->members, device->held);
 }
 
+static void address_text(const struct gp_cli_top_data *top,
+			 const struct gp_proto_msg_device *device, char out[TEXT])
+{
+	const struct gp_gpu *gpu = gp_cli_top_gpu(top, device->gpu_id);
+
+	*out = '\0';
+	if (gpu)
+		gp_inspect_pci_address(gpu, out, TEXT);
+	if (!*out)
+		snprintf(out, TEXT, "%x", device->gpu_id);
+}
+
+static void widen(int *width, const char *text, int most)
+{
+	*width = GP_MAX(*width, GP_MIN((int)gp_term_width(text), most));
+}
+
+static struct widths measure(const struct gp_cli_top_data *top)
+{
+	bool common = gp_cli_top_common_policy(top); /* the first line of the screen has it */
+	struct widths widths = {0};
+	char text[TEXT];
+
+	for (size_t i = 0; i < top->device_count; i++) {
+		const struct gp_proto_msg_device *device = &top->devices[i];
+
+		if (!common)
+			widen(&widths.policy, gp_cli_top_policy(top, device), TEXT);
+		jobs_text(device, text);
+		widen(&widths.jobs, text, TEXT);
+		address_text(top, device, text);
+		widen(&widths.address, text, TEXT);
+		gp_cli_top_gpu_name(top, device, text, sizeof(text));
+		widen(&widths.name, text, NAME_MOST);
+		sensors_text(top, i, text, sizeof(text));
+		widen(&widths.sensors, text, TEXT);
+	}
+	return widths;
+}
+
+static int with_gap(int width)
+{
+	return width ? width + 2 : 0;
+}
+
+/* Address, name and sensors from column x on. Returns the next free column. */
+static int draw_identity(struct gp_cli_top_screen *screen, int y, int x, size_t index,
+			 const struct widths *widths)
+{
+	const struct gp_proto_msg_device *device = &screen->top.devices[index];
+	struct gp_cli_canvas *canvas = &screen->canvas;
+	char text[TEXT];
+
+	address_text(&screen->top, device, text);
+	gp_cli_canvas_put(canvas, y, x, canvas->width, text, GP_STYLE_DIM);
+	x += with_gap(widths->address);
+	gp_cli_top_gpu_name(&screen->top, device, text, sizeof(text));
+	gp_cli_canvas_put(canvas, y, x, canvas->width, text, GP_STYLE_PLAIN);
+	x += with_gap(widths->name);
+	sensors_text(&screen->top, index, text, sizeof(text));
+	leave_what_fits(text, canvas->width - x);
+	gp_cli_canvas_put(canvas, y, x, canvas->width, text, GP_STYLE_PLAIN);
+	return x + with_gap(widths->sensors);
+}
+
+/* Columns of index and load. */
+enum { IDENTITY = 7, LOAD = BAR + 9 };
+
 /* Index, load, policy, jobs; `whole`: also what the second line has otherwise. */
-static void draw_line(struct gp_cli_top_screen *screen, int y, size_t index, bool charted,
-		      bool whole)
+static void draw_line(struct gp_cli_top_screen *screen, int y, size_t index,
+		      const struct widths *widths, bool charted, bool whole)
 {
 	const struct gp_proto_msg_device *device = &screen->top.devices[index];
 	const struct gp_cli_top_rate *rate = &screen->rates.gpus[index];
 	struct gp_cli_canvas *canvas = &screen->canvas;
 	u8 percent = index < screen->rates.gpu_count ? rate->busy : GP_TOP_UNKNOWN;
-	char text[128];
-	int x = 0;
+	char text[TEXT];
+	int x = IDENTITY;
 
 	snprintf(text, sizeof(text), _("GPU %zu"), index);
-	x = put(canvas, y, x, 6, text, GP_STYLE_BOLD);
+	gp_cli_canvas_put(canvas, y, 0, IDENTITY - 1, text, GP_STYLE_BOLD);
 	load_text(percent, text, sizeof(text));
-	x = put(canvas, y, x, BAR + 7, text, load_style(percent));
-	x = put(canvas, y, x, 11, gp_cli_top_policy(&screen->top, device), policy_style(device));
-	snprintf(text, sizeof(text),
-		 ngettext("%u job, %u held", "%u jobs, %u held", device->members), device->members,
-		 device->held);
-	x = put(canvas, y, x, 16, text, device->held ? GP_STYLE_WARN : GP_STYLE_PLAIN);
+	gp_cli_canvas_put(canvas, y, x, LOAD, text, load_style(percent));
+	x += LOAD;
+	if (widths->policy)
+		gp_cli_canvas_put(canvas, y, x, widths->policy,
+				  gp_cli_top_policy(&screen->top, device), policy_style(device));
+	x += with_gap(widths->policy);
+	jobs_text(device, text);
+	gp_cli_canvas_put(canvas, y, x, widths->jobs, text,
+			  device->held ? GP_STYLE_WARN : GP_STYLE_PLAIN);
+	x += with_gap(widths->jobs);
 	if (whole)
-		x = draw_identity(screen, y, x, index, true);
+		x = draw_identity(screen, y, x, index, widths);
 	if (!charted && index < screen->rates.gpu_count && canvas->width - x >= 8)
 		gp_cli_canvas_chart(canvas, y, x, canvas->width - x, 1, rate->history,
 				    GP_TOP_HISTORY, GP_STYLE_NOTE);
@@ -202,7 +257,15 @@ static void draw_chart(struct gp_cli_top_screen *screen, int y, int rows, size_t
 int gp_cli_top_draw_gpus(struct gp_cli_top_screen *screen, int y, int room)
 {
 	size_t count = screen->top.device_count, shown;
+	struct widths widths = measure(&screen->top);
 	int rows = chart_rows(screen, room, count);
+	/* A narrow screen has a second line for what does not fit, instead of a row of the chart.
+	 */
+	bool split = rows > CHART_LEAST && IDENTITY + LOAD + with_gap(widths.policy) +
+							   with_gap(widths.jobs) +
+							   with_gap(widths.address) +
+							   with_gap(widths.name) + widths.sensors >
+						   screen->canvas.width;
 	char text[96];
 
 	room = GP_MAX(room, 1);
@@ -211,13 +274,9 @@ int gp_cli_top_draw_gpus(struct gp_cli_top_screen *screen, int y, int room)
 		shown--; /* a line says how many more */
 	screen->first_gpu = GP_MIN(screen->first_gpu, count - shown);
 	for (size_t i = 0; i < shown; i++) {
-		/* A narrow screen has a second line for what does not fit, instead of a row of the
-		 * chart. */
-		bool split = rows > CHART_LEAST && screen->canvas.width < WHOLE;
-
-		draw_line(screen, y++, screen->first_gpu + i, rows != 0, !split);
+		draw_line(screen, y++, screen->first_gpu + i, &widths, rows != 0, !split);
 		if (split)
-			draw_identity(screen, y, 7, screen->first_gpu + i, false);
+			draw_identity(screen, y, IDENTITY, screen->first_gpu + i, &widths);
 		if (rows)
 			draw_chart(screen, y + split, rows - split, screen->first_gpu + i);
 		y += rows;

@@ -18,7 +18,7 @@ void gp_cli_top_draw_help(struct gp_cli_top_screen *screen)
 		{"q", N_("quit")},
 		{"j k Up Down", N_("select a job; so do the mouse and its wheel")},
 		{"PgUp PgDn Home End", N_("move by a page, to the first, to the last job")},
-		{"Enter", N_("queues of the job, why it runs or waits; Esc goes back")},
+		{"Enter", N_("the job: why it waits, queues, decisions; Esc goes back")},
 		{"o", N_("sort by priority, ran, held, preemptions, pid, p99, gpu")},
 		{"g", N_("group the jobs by GPU")},
 		{"t", N_("tree: list the processes of jobs that have several")},

@@ -3,6 +3,7 @@
 #include "cli/watch/top_screen.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -96,6 +97,8 @@ static void take(struct gp_cli_top_screen *screen, bool tick)
 		screen->selected = top->job_count ? top->jobs[0].id : 0;
 	if (screen->mode == GP_TOP_DETAIL)
 		gp_cli_top_read_detail(screen);
+	else
+		gp_cli_top_read_decisions(screen, 0);
 }
 
 /* ---- what keys do ---- */
@@ -199,6 +202,20 @@ static bool move_key(struct gp_cli_top_screen *screen, int key)
 	return false;
 }
 
+/* A key that changes nothing on the screen says why. */
+static void toggle_tree(struct gp_cli_top_screen *screen)
+{
+	bool several = false;
+
+	for (size_t i = 0; i < screen->top.job_count; i++)
+		several |= screen->top.jobs[i].processes > 1;
+	screen->tree = !screen->tree && several;
+	if (!several)
+		snprintf(screen->said, sizeof(screen->said), "%s",
+			 _("every job has one process: the tree lists those of jobs with several "
+			   "('gpreempt run --group NAME')"));
+}
+
 /* Keys that change what is shown. */
 static bool view_key(struct gp_cli_top_screen *screen, int key)
 {
@@ -210,7 +227,7 @@ static bool view_key(struct gp_cli_top_screen *screen, int key)
 		screen->sort = screen->sort == GP_TOP_GPU ? GP_TOP_PRIORITY : GP_TOP_GPU;
 		break;
 	case 't':
-		screen->tree = !screen->tree;
+		toggle_tree(screen);
 		break;
 	case 'v':
 		screen->rates.totals = !screen->rates.totals;
@@ -247,6 +264,7 @@ static void list_key(struct gp_cli_top_screen *screen, int key)
 		if (!gp_cli_top_find(screen, screen->selected))
 			break;
 		screen->mode = GP_TOP_DETAIL;
+		screen->detail_first = 0;
 		gp_cli_top_read_detail(screen);
 		break;
 	case 'd':
@@ -269,14 +287,62 @@ static void list_key(struct gp_cli_top_screen *screen, int key)
 	}
 }
 
+/* Keys that scroll one job. Drawing knows how long it is. */
+static bool scroll_key(struct gp_cli_top_screen *screen, int key)
+{
+	int page = GP_MAX(screen->detail_page - 1, 1);
+
+	switch (key) {
+	case 'j':
+	case KEY_DOWN:
+		screen->detail_first++;
+		return true;
+	case 'k':
+	case KEY_UP:
+		screen->detail_first--;
+		break;
+	case KEY_NPAGE:
+	case ' ':
+		screen->detail_first += page;
+		return true;
+	case KEY_PPAGE:
+		screen->detail_first -= page;
+		break;
+	case KEY_HOME:
+		screen->detail_first = 0;
+		return true;
+	case KEY_END:
+		screen->detail_first = INT_MAX / 2;
+		return true;
+	default:
+		return false;
+	}
+	screen->detail_first = GP_MAX(screen->detail_first, 0);
+	return true;
+}
+
 static void detail_key(struct gp_cli_top_screen *screen, int key)
 {
-	if (key == 'q')
+	if (scroll_key(screen, key))
+		return;
+	if (key == 'q') {
 		screen->quit = true;
-	else if (move_key(screen, key))
+	} else if (key == KEY_LEFT || key == KEY_RIGHT) {
+		gp_cli_top_move(screen, key == KEY_LEFT ? -1 : 1);
+		screen->detail_first = 0;
 		gp_cli_top_read_detail(screen);
-	else if (key == ESCAPE || key == '\n' || key == '\r' || key == KEY_ENTER)
+	} else if (key == ESCAPE || key == '\n' || key == '\r' || key == KEY_ENTER) {
 		screen->mode = GP_TOP_LIST;
+		gp_cli_top_read_decisions(screen, 0);
+	}
+}
+
+void gp_cli_top_wheel(struct gp_cli_top_screen *screen, int by)
+{
+	if (screen->mode == GP_TOP_DETAIL)
+		screen->detail_first = GP_MAX(screen->detail_first + by, 0);
+	else
+		gp_cli_top_move(screen, by);
 }
 
 static void set_interval(struct gp_cli_top_screen *screen)

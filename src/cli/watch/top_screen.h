@@ -3,7 +3,7 @@
  * `gpreempt top` on a full screen: readings of the daemon (or the driver) every interval, and keys
  * that change jobs of the daemon after a confirmation. top_screen.c has the keys and the loop,
  * top_terminal.c the terminal. Drawing fills a canvas and needs no terminal: top_draw.c (the list),
- * top_gpus.c, top_detail.c (one job), top_help.c (keys; no daemon).
+ * top_gpus.c, top_detail.c (one job), top_recent.c (decisions), top_help.c (keys; no daemon).
  */
 #ifndef GP_CLI_WATCH_TOP_SCREEN_H
 #define GP_CLI_WATCH_TOP_SCREEN_H
@@ -65,12 +65,13 @@ struct gp_cli_top_screen {
 	/* As drawn last: the line of the first job, and which job is on it. */
 	int jobs_y, jobs_shown;
 	size_t first_job;
-	/* Of the selected job, in GP_TOP_DETAIL: the last decisions. */
+	/* The last decisions: in GP_TOP_DETAIL of the selected job, else of all. */
 	struct gp_cli_top_line lines[GP_TOP_LINES];
 	size_t line_count;
 	struct gp_cli_top_queue queues[GP_TOP_QUEUES];
 	size_t queue_count;
-	char *why; /* sentences, one per line */
+	char *why;                     /* sentences, one per line */
+	int detail_first, detail_page; /* the first line shown; lines shown, as drawn last */
 	/* Without a daemon: a table of processes. */
 	char *processes;
 };
@@ -90,6 +91,7 @@ int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root 
 void gp_cli_top_key(struct gp_cli_top_screen *screen, int key);
 /* A click on a line, and the wheel. */
 void gp_cli_top_click(struct gp_cli_top_screen *screen, int y);
+void gp_cli_top_wheel(struct gp_cli_top_screen *screen, int by);
 void gp_cli_top_move(struct gp_cli_top_screen *screen, long by);
 
 /* ---- the terminal: top_terminal.c ---- */
@@ -115,7 +117,14 @@ void gp_cli_top_draw_help(struct gp_cli_top_screen *screen);
 void gp_cli_top_draw_absent(struct gp_cli_top_screen *screen);
 void gp_cli_top_read_absent(struct gp_cli_top_screen *screen);
 void gp_cli_top_draw_detail(struct gp_cli_top_screen *screen);
-/* Asks for the decisions about the selected job. */
+/* The last decisions, newest first: `whole` breaks lines that are too long, else they are cut.
+ * Returns the next free line. */
+int gp_cli_top_draw_decisions(struct gp_cli_top_screen *screen, int y, int end, bool whole);
+/* Below the list, where nothing else is. */
+void gp_cli_top_draw_recent(struct gp_cli_top_screen *screen, int y);
+/* Asks for the last decisions about a process, or (0) all. */
+void gp_cli_top_read_decisions(struct gp_cli_top_screen *screen, u32 pid);
+/* Asks for the queues of the selected job and the decisions about it. */
 void gp_cli_top_read_detail(struct gp_cli_top_screen *screen);
 enum gp_cli_style gp_cli_top_style(enum gp_show_colour colour);
 

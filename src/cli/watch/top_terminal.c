@@ -82,9 +82,9 @@ static void mouse(struct gp_cli_top_screen *screen)
 	if (getmouse(&event) != OK)
 		return;
 	if (event.bstate & BUTTON4_PRESSED)
-		gp_cli_top_move(screen, -3);
+		gp_cli_top_wheel(screen, -3);
 	else if (event.bstate & BUTTON5_PRESSED)
-		gp_cli_top_move(screen, 3);
+		gp_cli_top_wheel(screen, 3);
 	else if (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED))
 		gp_cli_top_click(screen, event.y);
 }

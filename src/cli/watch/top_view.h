@@ -123,6 +123,10 @@ u64 gp_cli_top_ran_ns(const struct gp_proto_msg_job *job);
 /* "priority", or why nothing is preempted there. */
 const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 			      const struct gp_proto_msg_device *device);
+/* The same on all GPUs; NULL: it is not. */
+const char *gp_cli_top_common_policy(const struct gp_cli_top_data *top);
+/* Whether any job has a latency, or there is none to ask. */
+bool gp_cli_top_knows_latency(const struct gp_cli_top_data *top);
 /* "gpreemptd (pid 4711), mode act: 2 jobs, 1 held" */
 void gp_cli_top_status_text(const struct gp_cli_top_data *top, char *out, size_t size);
 /* The columns of jobs: top_columns.c. */

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The screen of top, drawn without a terminal. */
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <ncurses.h>
 
 #include "cli/watch/top_screen.h"
 #include "sched/sched.h"
@@ -228,6 +231,109 @@ static void the_detail_names_the_gpu_in_hex_and_shows_queues_and_why(void **stat
 	gp_cli_canvas_free(&screen.canvas);
 }
 
+/* At 80x24 a job with a history is longer than the screen. */
+static void the_detail_is_scrolled_and_stays_with_its_job(void **state)
+{
+	struct gp_proto_msg_job jobs[JOBS];
+	struct gp_cli_top_screen screen = {0};
+	char *text;
+
+	(void)state;
+	fill(&screen, jobs, GP_NS_PER_S);
+	screen.mode = GP_TOP_DETAIL;
+	screen.why = strdup("It runs.\n");
+	for (u32 i = 0; i < 40; i++) {
+		screen.lines[i].at_ns = GP_NS_PER_S;
+		snprintf(screen.lines[i].text, sizeof(screen.lines[i].text), "line-%u.", i);
+	}
+	screen.line_count = 40;
+	text = drawn(&screen, 80, 24);
+	assert_non_null(strstr(text, "line-39."));
+	assert_null(strstr(text, "line-0."));
+	assert_non_null(strstr(text, "lines: 0 more above, "));
+	assert_non_null(strstr(text, "Left Right other job"));
+	free(text);
+	gp_cli_top_key(&screen, KEY_NPAGE);
+	text = drawn(&screen, 80, 24);
+	assert_null(strstr(text, "It runs."));
+	assert_non_null(strstr(text, "line-20."));
+	assert_int_equal(screen.selected, 1);
+	free(text);
+	gp_cli_top_key(&screen, KEY_END);
+	text = drawn(&screen, 80, 24);
+	assert_non_null(strstr(text, "line-0."));
+	assert_non_null(strstr(text, " 0 more below"));
+	free(text);
+	gp_cli_top_key(&screen, KEY_UP);
+	text = drawn(&screen, 80, 24);
+	assert_non_null(strstr(text, " 1 more below"));
+	free(text);
+	gp_cli_top_key(&screen, KEY_RIGHT);
+	assert_int_equal(screen.selected, 2);
+	assert_int_equal(screen.detail_first, 0);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
+/* NVIDIA without requests: no work is seen, and nothing is known of latencies. */
+static void columns_and_lines_that_hold_nothing_are_left_out(void **state)
+{
+	static const char *const empty[] = {"P50", "P99", "BACKLOG", "BUSY%", "TREND"};
+	struct gp_proto_msg_job jobs[JOBS];
+	struct gp_cli_top_screen screen = {0};
+	char *text;
+
+	(void)state;
+	fill(&screen, jobs, GP_NS_PER_S);
+	for (u32 i = 0; i < JOBS; i++) {
+		jobs[i].latency_count = 0;
+		jobs[i].gpu_id |= GP_GPU_NVIDIA;
+	}
+	text = drawn(&screen, 200, 60);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(empty); i++)
+		assert_null(strstr(text, empty[i]));
+	assert_non_null(strstr(text, "no latency: no job announced a request"));
+	free(text);
+	jobs[3].latency_count = 1;
+	text = drawn(&screen, 200, 60);
+	assert_non_null(strstr(text, "P99"));
+	assert_null(strstr(text, "no latency"));
+	/* The policy is that of all GPUs: the first line has it, and only that. */
+	assert_non_null(strstr(text, "policy none"));
+	assert_null(strstr(strstr(text, "policy none") + 11, "none"));
+	free(text);
+	screen.top.devices[3].broken = 1;
+	text = drawn(&screen, 200, 60);
+	assert_null(strstr(text, "policy none"));
+	assert_non_null(strstr(text, "disabled"));
+	free(text);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
+/* Where the list leaves room; a screen that is full has none. */
+static void the_last_decisions_are_below_the_list(void **state)
+{
+	struct gp_proto_msg_job jobs[JOBS];
+	struct gp_cli_top_screen screen = {0};
+	char *text;
+
+	(void)state;
+	fill(&screen, jobs, GP_NS_PER_S);
+	screen.lines[0] = (struct gp_cli_top_line){GP_NS_PER_S - GP_NS_PER_MS, "first"};
+	screen.lines[1] = (struct gp_cli_top_line){GP_NS_PER_S, "second"};
+	screen.line_count = 2;
+	text = drawn(&screen, 120, 40);
+	assert_non_null(strstr(text, "Last decisions, newest first\n just now: second\n 1 ms ago: "
+				     "first\n"));
+	free(text);
+	text = drawn(&screen, 80, 24);
+	assert_null(strstr(text, "Last decisions"));
+	free(text);
+	gp_cli_top_rates_free(&screen.rates);
+	gp_cli_canvas_free(&screen.canvas);
+}
+
 static void without_a_daemon_it_says_what_is_missing(void **state)
 {
 	struct gp_cli_daemon_client client = {.socket = -1};
@@ -302,6 +408,9 @@ int main(void)
 		cmocka_unit_test(keys_select_scroll_and_change_the_view),
 		cmocka_unit_test(the_tree_lists_the_processes_of_a_group),
 		cmocka_unit_test(the_detail_names_the_gpu_in_hex_and_shows_queues_and_why),
+		cmocka_unit_test(the_detail_is_scrolled_and_stays_with_its_job),
+		cmocka_unit_test(columns_and_lines_that_hold_nothing_are_left_out),
+		cmocka_unit_test(the_last_decisions_are_below_the_list),
 		cmocka_unit_test(without_a_daemon_it_says_what_is_missing),
 		cmocka_unit_test(help_fits_80_columns_and_24_lines),
 		cmocka_unit_test(long_text_is_broken_at_blanks),
