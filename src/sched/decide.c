@@ -117,9 +117,10 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 			const struct gp_sched_member *best, u64 cost)
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
-	/* The turn of one that takes turns was its due. */
-	bool had = gp_sched_narrow_has(s, m) && j->put_off == GP_SCHED_SHIELD_TURN &&
-		   j->put_off_at == s->now;
+	/* The turn of one that takes turns was its due; and once turns have been found to pay, the
+	 * next one makes up for one that was cut short. */
+	bool had = gp_sched_narrow_has(s, m) &&
+		   (d->turn_ns || (j->put_off == GP_SCHED_SHIELD_TURN && j->put_off_at == s->now));
 	u64 owed = d->policy->owes && !had ? gp_sched_job_owed(s, j) : 0;
 	u64 soon = gp_later(s->now, cost);
 

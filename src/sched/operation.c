@@ -75,8 +75,7 @@ static void start_operation(struct gp_sched *s, struct gp_sched_job *j,
 			    struct gp_sched_action *action)
 {
 	set_token(s, j, ++s->tokens << GP_SCHED_TOKEN_SHIFT | gp_job_index(s, j));
-	j->crowded =
-		j->op_device != GP_SCHED_NONE && s->device[j->op_device].storm > GP_SCHED_STORM;
+	j->op_among = j->op_device == GP_SCHED_NONE ? 1 : GP_MAX(s->device[j->op_device].storm, 1);
 	j->op_at = s->now;
 	j->op_until = gp_later(s->now, s->config.op_timeout_ns);
 	j->retry_at = GP_SCHED_NEVER;
@@ -327,22 +326,25 @@ static void learn(struct gp_sched *s, struct gp_sched_job *j, u64 cost)
 {
 	struct gp_sched_device *d =
 		j->held_device == GP_SCHED_NONE ? NULL : &s->device[j->held_device];
+	u64 one;
 
 	if (cost == GP_SCHED_UNKNOWN)
 		cost = s->now - j->op_at;
 	cost = GP_MIN(cost, GP_SCHED_SPAN_MAX);
+	one = cost / GP_MAX(j->op_among, 1);
 	if (d)
 		s->dirty |= 1ull << d->index; /* policies reckon with the estimates */
-	if (j->crowded) /* it mostly waited for others: that says nothing about one alone */
+	if (j->op_among >
+	    GP_SCHED_STORM) /* it mostly waited for others: that says nothing about one alone */
 		return;
 	if (j->run == GP_SCHED_SUSPENDING) {
 		j->suspend_ns = gp_sched_average(j->suspend_ns, cost);
 		if (d)
-			d->suspend_ns = gp_sched_average(d->suspend_ns, cost);
+			d->suspend_ns = gp_sched_average(d->suspend_ns, one);
 	} else {
 		j->resume_ns = gp_sched_average(j->resume_ns, cost);
 		if (d)
-			d->resume_ns = gp_sched_average(d->resume_ns, cost);
+			d->resume_ns = gp_sched_average(d->resume_ns, one);
 	}
 }
 

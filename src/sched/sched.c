@@ -159,6 +159,25 @@ struct gp_sched_job *gp_sched_job(const struct gp_sched *s, u32 index)
 	return job->used ? job : NULL;
 }
 
+/*
+ * Suspensions are handed out before everything else of their batch: a change of the hardware then
+ * finds fewer programs on it, and does not save what the change before it has just restored. They
+ * lie at the end of the array, the others at its start; all are taken before there are new ones. A
+ * job whose RESUME is in the same batch is suspended after that; and where the hardware takes turns
+ * by itself, the next one runs before the last one stops, so that it always has work.
+ */
+static bool goes_first(const struct gp_sched *s, enum gp_sched_action_kind kind, u32 job,
+		       u32 device)
+{
+	const struct gp_sched_job *j;
+
+	if (kind != GP_SCHED_SUSPEND ||
+	    (device != GP_SCHED_NONE && s->device[device].config.slices))
+		return false;
+	j = gp_job_at(s, job);
+	return j->run != GP_SCHED_RESUMING || j->op_at != s->now;
+}
+
 struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_kind kind,
 				      enum gp_sched_why why, u32 job, u32 other, u32 device)
 {
@@ -167,7 +186,9 @@ struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_k
 
 	/* Its other half: whoever makes actions has left GP_SCHED_EVENT_ROOM for them. */
 	GP_ASSERT(s->action_count < GP_SCHED_ACTIONS);
-	action = &s->actions[(s->action_head + s->action_count++) % GP_SCHED_ACTIONS];
+	s->action_count++;
+	action = &s->actions[goes_first(s, kind, job, device) ? GP_SCHED_ACTIONS - ++s->action_first
+							      : s->action_last++];
 	memset(action, 0, sizeof(*action));
 	action->kind = kind;
 	action->job = job;
@@ -200,10 +221,10 @@ bool gp_sched_take(struct gp_sched *s, struct gp_sched_action *out)
 		gp_sched_settle(s);
 	if (!s->action_count)
 		return false;
-	*out = s->actions[s->action_head];
-	s->action_head = (s->action_head + 1) % GP_SCHED_ACTIONS;
-	if (!--s->action_count)
-		s->action_head = 0; /* the same few lines of cache again */
+	*out = s->actions[s->first_taken < s->action_first ? GP_SCHED_ACTIONS - ++s->first_taken
+							   : s->last_taken++];
+	if (!--s->action_count) /* the same few lines of cache again */
+		s->action_first = s->action_last = s->first_taken = s->last_taken = 0;
 	return true;
 }
 

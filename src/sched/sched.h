@@ -344,7 +344,7 @@ u64 gp_sched_next(const struct gp_sched *sched);
 
 /* Whether there are actions to take, so that events are answered with -EAGAIN. */
 bool gp_sched_pending(const struct gp_sched *sched);
-/* The next action, in the order in which they are to be done. */
+/* The next action, in the order in which they are to be done: of a batch, SUSPENDs first. */
 bool gp_sched_take(struct gp_sched *sched, struct gp_sched_action *out);
 
 enum gp_sched_run {

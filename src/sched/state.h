@@ -26,7 +26,7 @@
 #include "sched/sched.h"
 #include "sched/order.h"
 
-#define GP_SCHED_ACTIONS     256 /* room of the ring; settling goes on when it is taken */
+#define GP_SCHED_ACTIONS     256 /* room for them; settling goes on when they are taken */
 #define GP_SCHED_EVENT_ROOM  8   /* actions that one timer or one step may make */
 #define GP_SCHED_TOKEN_SHIFT 20
 #define GP_SCHED_RETRY_NS    GP_NS_PER_MS /* a failed resume: again after that, doubled... */
@@ -125,7 +125,7 @@ struct gp_sched_job {
 	u64 token, op_at, op_until, retry_at;
 	u32 op_device; /* with a token: where it counts in `switching` */
 	bool storms;   /* and in `storm` */
-	bool crowded;  /* many were under way there when it began */
+	u32 op_among;  /* operations under way there when it began, itself among them */
 	u32 tries;     /* failures in a row */
 	u32 hint_misses;
 	u64 suspend_ns, resume_ns; /* 0: none yet */
@@ -230,7 +230,8 @@ struct gp_sched {
 	u32 held;                                    /* jobs */
 	u64 tokens, reasons;
 	struct gp_sched_action *actions;
-	u32 action_head, action_count;
+	u32 action_count;                                       /* to be taken */
+	u32 action_first, action_last, first_taken, last_taken; /* sched.c */
 	struct gp_sched_stats stats;
 };
 

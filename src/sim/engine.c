@@ -239,7 +239,7 @@ static void tear_down(struct gp_sim *sim)
 	for (u32 gpu = 0; gpu < GP_SIM_GPUS; gpu++) {
 		free(sim->model_memory[gpu]);
 		free(sim->queue_of_model[gpu]);
-		free(sim->updates[gpu].tags);
+		free(sim->updates[gpu].update);
 	}
 	free(sim->sched_memory);
 	free(sim->heap.entry);

@@ -100,10 +100,18 @@ struct gp_sim_run_job {
 	struct gp_sim_run_share share;
 };
 
-/* Updates that wait for the driver's lock, oldest first; the model has room for some of them. */
+/* Of the runlist, and what it changes: the queues of a process, or GP_SCHED_NONE. */
+struct gp_sim_run_update {
+	u64 tag;
+	u32 process;
+	bool enables;
+};
+
+/* Updates that wait for the driver's lock, oldest first. */
 struct gp_sim_run_updates {
-	u64 *tags;
+	struct gp_sim_run_update *update;
 	size_t first, count, room;
+	bool under_way;
 };
 
 struct gp_sim_answer { /* late answers */
@@ -146,7 +154,8 @@ struct gp_sim {
 	u32 request_free, request_count;
 	u32 request_fresh; /* places from here on were never used */
 	u64 kernels_done;
-	u64 share_at; /* shares are accounted for up to here */
+	u64 share_at;                      /* shares are accounted for up to here */
+	u64 checked_epoch, checked_events; /* the scheduler's at its last check */
 	struct gp_sim_answer answers[64];
 	u32 answer_count;
 };
@@ -200,14 +209,14 @@ void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *acti
 void gp_sim_renew(struct gp_sim *sim, u64 until);
 void gp_sim_call(struct gp_sim *sim, u32 job);
 void gp_sim_answer(struct gp_sim *sim, u32 index);
-/* The driver is asked for a runlist update; gp_sim_updated() when it is done. */
-void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag);
-/* Hands the model the updates that wait, as many as it takes. */
+/* The driver is asked to put the queues of a process on the runlist, or to take them off, and to
+ * update it; gp_sim_updated() when that is done. */
+void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag, u32 process, bool enables);
+/* Hands the model the next update that waits, when the one before is done. */
 void gp_sim_update_waiting(struct gp_sim *sim, u32 gpu);
 void gp_sim_updated(struct gp_sim *sim, u32 gpu, u64 tag);
 void gp_sim_owner_died(struct gp_sim *sim);
 void gp_sim_lease(struct gp_sim *sim, u32 job);
-int gp_sim_set_queue(struct gp_sim *sim, u32 queue, bool enabled);
 
 /* fault.c */
 void gp_sim_fault(struct gp_sim *sim);

@@ -10,7 +10,7 @@
 /* Updates that no operation waits for: a lease that ended. */
 #define LEASE_TAG (SIM_DEATH_TAG - 1u)
 
-int gp_sim_set_queue(struct gp_sim *sim, u32 index, bool enabled)
+static void set_queue(struct gp_sim *sim, u32 index, bool enabled)
 {
 	struct gp_sim_run_queue *queue = &sim->queues[index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[sim->processes[queue->process].job];
@@ -22,38 +22,49 @@ int gp_sim_set_queue(struct gp_sim *sim, u32 index, bool enabled)
 		config.priority = spec->stream == GP_SCHED_STREAM_HIGH ? 11 : 0;
 	for (u32 cu = 0; cu < spec->cu_limit; cu++)
 		gp_bit_set(config.cu_mask, cu);
-	queue->enabled = enabled;
-	return gp_model_queue_set(sim->model[queue->gpu], queue->model, &config);
+	gp_model_queue_set(sim->model[queue->gpu], queue->model, &config);
 }
 
+/* The driver works on one call at a time: until then, nothing of the next one has happened. */
 void gp_sim_update_waiting(struct gp_sim *sim, u32 gpu)
 {
 	struct gp_sim_run_updates *waiting = &sim->updates[gpu];
+	const struct gp_sim_run_update *update;
 
-	while (waiting->first < waiting->count &&
-	       gp_model_runlist_update(sim->model[gpu], sim->now, 0,
-				       waiting->tags[waiting->first]) == 0)
-		waiting->first++;
-	/* What is left moves to the front when it is the smaller part: each tag moves once or so.
-	 */
-	if (waiting->first * 2 < waiting->count || !waiting->first)
+	if (waiting->under_way || waiting->first == waiting->count)
+		return;
+	update = &waiting->update[waiting->first];
+	if (update->process != GP_SCHED_NONE) {
+		const struct gp_sim_run_process *process = &sim->processes[update->process];
+
+		for (u32 i = 0; i < process->queue_count; i++)
+			set_queue(sim, process->first_queue + i, update->enables);
+	}
+	if (gp_model_runlist_update(sim->model[gpu], sim->now, 0, update->tag))
+		return;
+	waiting->under_way = true;
+	waiting->first++;
+	/* What is left moves to the front when it is the smaller part: each moves once or so. */
+	if (waiting->first * 2 < waiting->count)
 		return;
 	waiting->count -= waiting->first;
-	memmove(waiting->tags, waiting->tags + waiting->first,
-		waiting->count * sizeof(*waiting->tags));
+	memmove(waiting->update, waiting->update + waiting->first,
+		waiting->count * sizeof(*waiting->update));
 	waiting->first = 0;
 }
 
-void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag)
+void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag, u32 process, bool enables)
 {
 	struct gp_sim_run_updates *waiting = &sim->updates[gpu];
 
-	if (gp_array_grow((void **)&waiting->tags, waiting->count, &waiting->room,
-			  sizeof(*waiting->tags))) {
+	if (gp_array_grow((void **)&waiting->update, waiting->count, &waiting->room,
+			  sizeof(*waiting->update))) {
 		gp_sim_break(sim, -ENOMEM, "out of memory for runlist updates", waiting->count, 0);
 		return;
 	}
-	waiting->tags[waiting->count++] = tag;
+	for (u32 i = 0; process != GP_SCHED_NONE && i < sim->processes[process].queue_count; i++)
+		sim->queues[sim->processes[process].first_queue + i].enabled = enables;
+	waiting->update[waiting->count++] = (struct gp_sim_run_update){tag, process, enables};
 	gp_sim_update_waiting(sim, gpu);
 }
 
@@ -71,16 +82,12 @@ static int call_driver(struct gp_sim *sim, u32 job, bool suspend, u64 tag)
 		if (process->dying)
 			continue;
 		for (u32 i = 0; i < process->queue_count; i++) {
-			u32 queue = process->first_queue + i;
-
-			if (sim->queues[queue].enabled != suspend)
-				continue;
-			gp_sim_set_queue(sim, queue, !suspend);
-			change = true;
+			if (sim->queues[process->first_queue + i].enabled == suspend)
+				change = true;
 		}
 		if (!change)
 			continue;
-		gp_sim_update(sim, process->gpu, tag);
+		gp_sim_update(sim, process->gpu, tag, p, !suspend);
 		made++;
 	}
 	return made;
@@ -248,7 +255,7 @@ void gp_sim_call(struct gp_sim *sim, u32 index)
 
 void gp_sim_updated(struct gp_sim *sim, u32 gpu, u64 tag)
 {
-	(void)gpu;
+	sim->updates[gpu].under_way = false;
 	if (tag >= SIM_DEATH_TAG) {
 		gp_sim_process_dead(sim, (u32)(tag - SIM_DEATH_TAG));
 		return;

@@ -139,7 +139,7 @@ void gp_sim_job_start(struct gp_sim *sim, u32 index)
 		start_process(sim, index, i);
 	/* One update maps what was created, as the driver does at each CREATE_QUEUE. */
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
-		gp_sim_update(sim, gpu, SIM_DEATH_TAG - 1);
+		gp_sim_update(sim, gpu, SIM_DEATH_TAG - 1, GP_SCHED_NONE, false);
 }
 
 /* ---- the end of a process ---- */
@@ -152,9 +152,7 @@ void gp_sim_process_die(struct gp_sim *sim, u32 index)
 		return;
 	process->dying = true;
 	gp_sim_act(sim, gp_sched_process_remove(sim->sched, gp_sim_clock(sim), process->sched));
-	for (u32 i = 0; i < process->queue_count; i++)
-		gp_sim_set_queue(sim, process->first_queue + i, false);
-	gp_sim_update(sim, process->gpu, SIM_DEATH_TAG + index);
+	gp_sim_update(sim, process->gpu, SIM_DEATH_TAG + index, index, false);
 }
 
 void gp_sim_process_dead(struct gp_sim *sim, u32 index)

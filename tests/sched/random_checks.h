@@ -72,13 +72,14 @@ static inline void check_claim(struct run *run, const struct gp_sched_action *ac
 		NEED(run, !run->job[other].absent);
 }
 
-static inline void expect_answer(struct run *run, u64 token)
+static inline void expect_answer(struct run *run, struct host_job *job, u64 token)
 {
 	struct pending *p;
 	u64 fate = roll(run, 100);
 
-	NEED(run, token > run->last_token);
-	run->last_token = token;
+	NEED(run, token > job->last_token); /* of all jobs, in another order: suspensions first */
+	job->last_token = token;
+	run->last_token = GP_MAX(run->last_token, token);
 	if (run->pendings + 2 > PENDING)
 		return; /* hangs */
 	p = &run->pending[run->pendings++];
@@ -123,7 +124,7 @@ static inline void act(struct run *run, const struct gp_sched_action *action)
 			job->cause = action->reason.id;
 		}
 		job->lease = action->until_ns;
-		expect_answer(run, action->token);
+		expect_answer(run, job, action->token);
 		break;
 	case GP_SCHED_RESUME:
 		NEED(run, why >= GP_SCHED_WHY_CLEAR && why <= GP_SCHED_WHY_RECOVER);
@@ -142,7 +143,7 @@ static inline void act(struct run *run, const struct gp_sched_action *action)
 		if (why == GP_SCHED_WHY_GONE || why == GP_SCHED_WHY_WITHDRAWN)
 			NEED(run, !action->token);
 		else
-			expect_answer(run, action->token);
+			expect_answer(run, job, action->token);
 		break;
 	case GP_SCHED_RENEW:
 		for (u32 i = 0; i < JOBS; i++)

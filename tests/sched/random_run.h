@@ -27,6 +27,7 @@ struct host_job {
 	u64 free_until;   /* it must not be held before, after a turn began */
 	enum gp_sched_shield shield;
 	u64 shield_from, shield_limit;
+	u64 last_token;
 };
 
 struct run {

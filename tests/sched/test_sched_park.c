@@ -74,6 +74,48 @@ static void a_parked_job_runs_as_soon_as_it_has_work(void **state)
 	end(c.w);
 }
 
+/* What leaves the hardware leaves before others come: each change then finds less there to save. */
+static void suspensions_go_out_first(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	gets_work(c.w, c.batch);
+	pass(c.w, 100 * MS);
+	c.w->looked = c.w->logged;
+	gets_work(c.w, c.server[0]);
+	assert_non_null(seen(c.w, GP_SCHED_SUSPEND, c.batch));
+	assert_non_null(seen(c.w, GP_SCHED_RESUME, c.server[0]));
+	pass(c.w, MS);
+	c.w->looked = c.w->logged;
+	drains(c.w, c.server[0]);
+	assert_non_null(seen(c.w, GP_SCHED_SUSPEND, c.server[0]));
+	assert_non_null(seen(c.w, GP_SCHED_RESUME, c.batch));
+	end(c.w);
+}
+
+/* But not before the RESUME of the same job, or it would run in the end. */
+static void a_job_that_was_resumed_is_suspended_after_that(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 batch = job(w, 500), server = job(w, 2000);
+
+	(void)state;
+	gets_work(w, batch);
+	pass(w, 10 * MS);
+	gets_work(w, server);
+	is_held(w, batch);
+	w->looked = w->logged;
+	/* The timer is late: max_suspend is over, and a user asks for a hold in the same event. */
+	w->now += 3 * S;
+	done(w, gp_sched_job_pin(w->sched, w->now, batch, GP_SCHED_PIN_HOLD));
+	assert_non_null(seen(w, GP_SCHED_RESUME, batch));
+	assert_non_null(seen(w, GP_SCHED_SUSPEND, batch));
+	is_held(w, batch);
+	end(w);
+}
+
 /* The host cannot take it off the hardware, or could not see its work. */
 static void only_jobs_that_can_be_parked_are(void **state)
 {
@@ -298,6 +340,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(idle_jobs_make_room),
 		cmocka_unit_test(a_parked_job_runs_as_soon_as_it_has_work),
+		cmocka_unit_test(suspensions_go_out_first),
+		cmocka_unit_test(a_job_that_was_resumed_is_suspended_after_that),
 		cmocka_unit_test(only_jobs_that_can_be_parked_are),
 		cmocka_unit_test(equals_that_fill_the_device_run_one_after_the_other),
 		cmocka_unit_test(equals_that_leave_the_device_idle_run_side_by_side),
