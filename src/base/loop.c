@@ -152,6 +152,8 @@ int gp_loop_step(struct gp_loop *loop, int timeout_ms)
 		return errno == EINTR ? 1 : -errno;
 	if (!count)
 		return 0;
+	if (loop->woken && loop->woken(loop))
+		return 1;
 	struct gp_watch *watch = event.data.ptr;
 	if (watch)
 		watch->ready(watch, event.events);

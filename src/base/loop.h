@@ -25,6 +25,9 @@ struct gp_loop {
 	int epoll, timerfd;
 	struct gp_list timers;
 	u64 programmed; /* what the timerfd is set to; UINT64_MAX: nothing */
+	/* Before an event is handled; true: it handled others, and this one comes again. May be
+	 * NULL. */
+	bool (*woken)(struct gp_loop *loop);
 	bool stop;
 };
 

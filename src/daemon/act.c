@@ -75,8 +75,12 @@ static void end_part(struct gp_daemon *daemon, struct gp_daemon_operation *opera
 			operation->cost_ns = cost;
 	}
 	/* Only what the last action wants is ours to renew. */
-	if (operation->suspend && client && client->job)
+	if (operation->suspend && client && client->job) {
 		client->held = result >= 0 && client->job->wanted_held;
+		client->leased_ns = operation->cost_ns == GP_SCHED_UNKNOWN
+					    ? gp_monotonic_ns()
+					    : operation->started_ns + operation->cost_ns;
+	}
 	if (--operation->pending == 0)
 		end_operation(daemon, operation);
 }
@@ -374,10 +378,34 @@ void gp_daemon_act_renew(struct gp_daemon *daemon)
 		if (!client->held || !client->target || !client->job->wanted_held)
 			continue;
 		daemon->stats.renewals++;
-		if (gpreempt_target_renew(client->target) < 0) {
-			client->held = false;
-			gp_daemon_act_answer(daemon, 0, client->job->handle, 0, 0);
-		}
+		if (gpreempt_target_renew(client->target) < 0)
+			gp_daemon_act_lose(client);
+		else
+			client->leased_ns = gp_monotonic_ns();
+	}
+}
+
+void gp_daemon_act_lose(struct gp_daemon_client *client)
+{
+	struct gp_daemon_job *job = client->job;
+	struct gp_sched_job_state state = {0};
+	u64 now = gp_monotonic_ns(), end = client->leased_ns + client->daemon->config.lease_ns;
+
+	client->held = false;
+	gp_sched_job_state(client->daemon->sched, job->handle, &state);
+	if (!state.parked)
+		job->lost.now_ns = GP_MAX(job->lost.now_ns, now - GP_MIN(end, now));
+	gp_daemon_act_answer(client->daemon, 0, job->handle, 0, 0);
+}
+
+/* The core has let the whole job go: its other processes are not held without it. */
+void gp_daemon_act_lost(struct gp_daemon_job *job)
+{
+	job->wanted_held = false;
+	gp_list_each (struct gp_daemon_client, client, job_link, &job->clients) {
+		if (client->held && client->target)
+			(void)!gpreempt_target_resume_async(client->target);
+		client->held = false;
 	}
 }
 

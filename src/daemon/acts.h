@@ -33,6 +33,9 @@ void gp_daemon_act_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
 			  const struct gp_sched_action *action);
 void gp_daemon_act_renew(struct gp_daemon *daemon);
+/* The holder let the process go; the core hears of it, and then lets its whole job go. */
+void gp_daemon_act_lose(struct gp_daemon_client *client);
+void gp_daemon_act_lost(struct gp_daemon_job *job);
 /* Calls under way for a process that is away are not waited for; one that returns is suspended if
  * its job is. */
 void gp_daemon_act_withdraw(struct gp_daemon_client *client);

@@ -187,6 +187,7 @@ struct gp_daemon_client {
 
 	struct gpreempt_target *target; /* NULL: cannot be controlled, or observing */
 	bool held;                      /* suspended for us, and the lease is ours to renew */
+	u64 leased_ns;                  /* when the lease was last given or renewed */
 	bool broken;                    /* the holder does not preempt on a GPU of it */
 	struct gp_daemon_client_share share;
 	struct gp_daemon_client_away away;
@@ -195,6 +196,13 @@ struct gp_daemon_client {
 	struct gp_daemon_client_swap swap;
 	u64 memory, memory_seen; /* on all GPUs; seen in the report under way */
 	u64 next_open_ns;        /* when to try again to get a target */
+};
+
+/* Leases that ended while gpreemptd itself was stopped: the core counts their jobs as held until it
+ * hears of it, but they ran. */
+struct gp_daemon_job_lost {
+	u64 now_ns; /* of a loss that the core has not heard of */
+	u64 held_ns, ran_ns;
 };
 
 struct gp_daemon_job {
@@ -221,6 +229,7 @@ struct gp_daemon_job {
 	struct gp_daemon_job_worth worth;
 	struct gp_daemon_job_activity on_gpu;
 	u64 suspend_reason, suspended_at;
+	struct gp_daemon_job_lost lost;
 	u64 preempted, waited_ns;
 	u64 waited_until; /* waiting before that is counted */
 	u64 started_ns;
@@ -341,6 +350,7 @@ struct gp_daemon {
 
 	struct gpreempt *library;
 	struct gp_watch library_watch;
+	u64 woken_ns;                  /* when an event was last handled */
 	struct gp_timer library_timer; /* try again to open it */
 	struct gp_timer share_timer;   /* try again to send a share */
 	struct gp_list operations;

@@ -180,6 +180,10 @@ static void carry_out(struct gp_daemon *daemon, const struct gp_sched_action *ac
 		gp_daemon_worth_resume(daemon, job);
 		gp_daemon_act_resume(daemon, job, action);
 		break;
+	case GP_SCHED_NOTE:
+		if (action->reason.why == GP_SCHED_WHY_LEASE_LOST)
+			gp_daemon_act_lost(job);
+		break;
 	case GP_SCHED_SHARE:
 		gp_daemon_act_share(daemon, job, action->device, action->share);
 		break;

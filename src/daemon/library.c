@@ -73,10 +73,8 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 			gp_daemon_act_done(daemon, event);
 		break;
 	case GPREEMPT_EVENT_LEASE_LOST:
-		if (client && client->job && client->held) {
-			client->held = false;
-			gp_daemon_act_answer(daemon, 0, client->job->handle, 0, 0);
-		}
+		if (client && client->job && client->held)
+			gp_daemon_act_lose(client);
 		break;
 	case GPREEMPT_EVENT_BREAKER:
 		if (client)
@@ -124,6 +122,26 @@ static void library_ready(struct gp_watch *watch, u32 events)
 	gp_daemon_host_settle(daemon);
 }
 
+/* After a pause of this process (SIGSTOP, a frozen control group) the leases that ended meanwhile
+ * come first: a timer that is due would take their jobs as held until now. */
+static bool woken(struct gp_loop *loop)
+{
+	struct gp_daemon *daemon = gp_container(loop, struct gp_daemon, loop);
+	u64 before = daemon->woken_ns;
+	bool held = false;
+
+	daemon->woken_ns = gp_monotonic_ns();
+	if (!daemon->library || daemon->woken_ns - before <= daemon->config.lease_ns)
+		return false;
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients)
+		held |= client->held;
+	if (!held)
+		return false;
+	gp_daemon_act_collect(daemon);
+	gp_daemon_host_settle(daemon);
+	return true;
+}
+
 static void open_library(struct gp_daemon *daemon)
 {
 	int error;
@@ -159,6 +177,7 @@ static void open_library(struct gp_daemon *daemon)
 
 void gp_daemon_act_start(struct gp_daemon *daemon)
 {
+	daemon->loop.woken = woken;
 	gp_timer_init(&daemon->library_timer, library_time);
 	open_library(daemon);
 }

@@ -48,8 +48,10 @@ static u32 gpu_of(const struct gp_daemon *daemon, u32 device)
 /* A suspension that was only thought of: what it would have saved is known when it would end. */
 static void count_resume(struct gp_daemon *daemon, struct gp_daemon_job *job, u64 now)
 {
-	u64 held = now - GP_MIN(job->suspended_at, now);
+	u64 held;
 
+	now -= GP_MIN(job->lost.now_ns, now);
+	held = now - GP_MIN(job->suspended_at, now);
 	if (!job->suspend_reason)
 		return;
 	job->suspend_reason = 0;
@@ -58,6 +60,20 @@ static void count_resume(struct gp_daemon *daemon, struct gp_daemon_job *job, u6
 		daemon->stats.suspended_ns[job->spec.class] += held;
 	else
 		daemon->stats.beside_ns += held;
+}
+
+/* The end of a hold whose lease may have ended before; returns how long before. */
+static u64 count_end(struct gp_daemon *daemon, struct gp_daemon_job *job, u64 now)
+{
+	struct gp_sched_job_state state = {0};
+	u64 ago = job->lost.now_ns;
+
+	count_resume(daemon, job, now);
+	gp_sched_job_state(daemon->sched, job->handle, &state);
+	job->lost.now_ns = 0;
+	job->lost.held_ns += ago;
+	job->lost.ran_ns += state.busy_queues ? ago : 0;
+	return ago;
 }
 
 /* `other` has waited since its work came or, if that is later, since the job that makes room for it
@@ -162,8 +178,8 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 		name_job(other, &line.other, &line.other_pid, line.other_name);
 	if (job && action->kind == GP_SCHED_SUSPEND)
 		count_suspend(daemon, job, reason);
-	else if (job && action->kind == GP_SCHED_RESUME)
-		count_resume(daemon, job, reason->at_ns);
+	else if (job && (action->kind == GP_SCHED_RESUME || reason->why == GP_SCHED_WHY_LEASE_LOST))
+		line.waited_ns -= GP_MIN(count_end(daemon, job, reason->at_ns), line.waited_ns);
 	else if (reason->why == GP_SCHED_WHY_FAILED || reason->why == GP_SCHED_WHY_TIMEOUT)
 		count_failure(daemon, job);
 	add_line(daemon, &line);
@@ -382,6 +398,8 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.away_by = job->away.pid,
 		.away_since = job->away.since,
 	};
+	out->held_ns -= GP_MIN(job->lost.held_ns, out->held_ns);
+	out->ran_ns += job->lost.ran_ns;
 	gp_daemon_keep_view(job, out);
 	gp_daemon_account_latency(job, out);
 	if (job_at(daemon, state.held_for))

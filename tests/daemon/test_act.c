@@ -200,6 +200,60 @@ static void a_lost_lease_is_told_to_the_core(void **state)
 	rig_free(rig);
 }
 
+/* SIGSTOP of the daemon: nothing is handled, and the holder lets go of what is not renewed. */
+static void time_without_a_lease_is_not_held(void **state)
+{
+	struct rig *rig = rig_new("[daemon]\nmode = act\nlease = 200ms\nmax_suspend = 300ms\n"
+				  "operation_timeout = 60s\n" PROMPT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_job before, after;
+	struct gp_proto_msg_stats stats;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	gp_daemon_act_renew(rig->daemon);
+	assert_true(gp_daemon_host_client(rig->daemon, (u32)low->pid)->held);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, low), &before);
+	fake_lose(low->pid);
+	usleep(2000000);
+	/* The server's work ends before anything is handled, so that nothing is held again. */
+	agent_edge(high, QUEUE, false);
+	rig_until(rig, lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_LEASE_LOST));
+	rig_until(rig, !fake_held(low->pid));
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, low), &after);
+	/* A machine that stood still can only have made the pause longer, not the hold. */
+	assert_in_range(after.held_ns - before.held_ns, 0, 1000 * GP_NS_PER_MS);
+	assert_true(after.ran_ns - before.ran_ns > 1000 * GP_NS_PER_MS);
+	gp_daemon_report_stats(rig->daemon, &stats);
+	assert_in_range(stats.suspended_ns[2], 0, 1500 * GP_NS_PER_MS);
+	rig_free(rig);
+}
+
+static void a_job_that_lost_one_lease_runs_whole(void **state)
+{
+	struct rig *rig = rig_new(ACT "[rule low]\nexecutable = *\nclass = offline\n"
+				      "group = ranks\n");
+	struct agent *a = agent_known(rig, 2, 500), *b = agent_known(rig, 2, 500);
+	struct gp_daemon_job *job = job_of(rig, a);
+	struct gp_proto_msg_stats first, second;
+
+	(void)state;
+	assert_ptr_equal(job, job_of(rig, b));
+	work(rig, a, true);
+	job->asked_pin = GP_SCHED_PIN_HOLD;
+	gp_daemon_host_respec(rig->daemon, job);
+	rig_until(rig, fake_held(a->pid) && fake_held(b->pid));
+	fake_tell(GPREEMPT_EVENT_LEASE_LOST, a->pid, 0);
+	rig_until(rig, !fake_held(b->pid));
+	assert_false(job->wanted_held);
+	/* And it is not counted as held any more. */
+	gp_daemon_report_stats(rig->daemon, &first);
+	gp_daemon_report_stats(rig->daemon, &second);
+	assert_int_equal(first.suspended_ns[2], second.suspended_ns[2]);
+	rig_free(rig);
+}
+
 static void a_broken_device_is_left_alone_until_it_heals(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -432,6 +486,8 @@ int main(void)
 		cmocka_unit_test(leases_are_renewed_while_held_and_never_after),
 		cmocka_unit_test(a_suspension_that_is_not_confirmed_is_not_renewed),
 		cmocka_unit_test(a_lost_lease_is_told_to_the_core),
+		cmocka_unit_test(time_without_a_lease_is_not_held),
+		cmocka_unit_test(a_job_that_lost_one_lease_runs_whole),
 		cmocka_unit_test(a_broken_device_is_left_alone_until_it_heals),
 		cmocka_unit_test(a_device_is_broken_as_long_as_anybody_says_so),
 		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
