@@ -80,6 +80,9 @@ static bool look(struct gp_daemon_client *client)
 	if (client->pidfd < 0 || gp_stopped_read(&client->daemon->root, &client->daemon->freezers,
 						 client->who.pid, &now))
 		return false; /* its end is seen elsewhere */
+	/* One that is killed does not continue: it stays stopped until it has ended. */
+	if (!now.by && away->stopped && gp_stopped_ends(&client->daemon->root, client->who.pid))
+		return false;
 	bool ours = is_traced_by_us(client);
 	if (now.by == GP_STOPPED_TRACED && ours)
 		now.by = GP_STOPPED_SIGNAL;

@@ -61,6 +61,35 @@ static void a_stopped_server_holds_no_job(void **state)
 	rig_free(rig);
 }
 
+/* It never ran again: its end is the only line. The end is seen at once, or late, after looks at a
+ * process that is a zombie by then. */
+static void a_stopped_job_that_is_killed_does_not_return(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct rig *rig = rig_new(ACT);
+		struct agent *high = agent_known(rig, 1, 2000);
+		struct gp_daemon_client *client =
+			gp_daemon_host_client(rig->daemon, (u32)high->pid);
+		siginfo_t info;
+
+		work(rig, high, true);
+		stop(high, true);
+		rig_until(rig, view(rig, high).away == GP_AWAY_STOPPED);
+		kill(high->pid, SIGKILL);
+		assert_int_equal(waitid(P_PID, (id_t)high->pid, &info, WEXITED | WNOWAIT), 0);
+		if (late)
+			gp_daemon_absent_work(client);
+		gp_daemon_host_settle(rig->daemon);
+		struct agent was = *high;
+		agent_end(high);
+		rig_until(rig, lines(rig, &was, GP_DECISION_WENT, GP_SCHED_WHYS));
+		assert_int_equal(lines(rig, &was, GP_DECISION_NOTE, GP_SCHED_WHY_ABSENT), 1);
+		assert_int_equal(lines(rig, &was, GP_DECISION_NOTE, GP_SCHED_WHY_PRESENT), 0);
+		rig_free(rig);
+	}
+}
+
 static void nothing_is_asked_of_a_stopped_trainer(void **state)
 {
 	struct rig *rig = rig_new("[daemon]\nmode = act\nlease = 60s\nmax_suspend = 600s\n"
@@ -260,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stopped_server_holds_no_job),
+		cmocka_unit_test(a_stopped_job_that_is_killed_does_not_return),
 		cmocka_unit_test(nothing_is_asked_of_a_stopped_trainer),
 		cmocka_unit_test(an_error_of_a_stopped_process_is_none),
 		cmocka_unit_test(one_stopped_rank_takes_no_claim_of_the_others),

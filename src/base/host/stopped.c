@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -265,6 +266,52 @@ bool gp_stopped_agree(const struct gp_stopped_look *first, const struct gp_stopp
 	if (second->by == GP_STOPPED_FROZEN)
 		return true;
 	return first->by && second->by && first->switches == second->switches;
+}
+
+/* Field 9 of stat has PF_EXITING, field 31 the signals that are pending for the thread alone, among
+ * them SIGKILL when the whole process was killed. */
+static bool thread_ends(const struct gp_root *root, const char *path)
+{
+	enum { FLAGS = 9, PENDING = 31 };
+	const u64 exiting = 0x4, killed = 1u << (SIGKILL - 1);
+	struct gp_buf text = {0};
+	int error = gp_root_read(root, SMALL_LIMIT, &text, "%s", path);
+	const char *comm = error ? NULL : strrchr(gp_buf_str(&text), ')');
+	bool ends = error == -ENOENT || error == -ESRCH;
+
+	if (comm) {
+		const char *p = comm + 1, *end = gp_buf_str(&text) + text.len, *word;
+		size_t len;
+
+		for (int field = 3; field <= PENDING && next_word(&p, end, &word, &len); field++) {
+			u64 value = 0;
+
+			if (field == 3)
+				ends = *word == 'Z' || *word == 'X';
+			else if ((field == FLAGS || field == PENDING) &&
+				 gp_parse_u64(&word, word + len, &value))
+				ends |= value & (field == FLAGS ? exiting : killed);
+		}
+	}
+	gp_buf_free(&text);
+	return ends;
+}
+
+bool gp_stopped_ends(const struct gp_root *root, u32 pid)
+{
+	struct gp_names names;
+	bool ends = true;
+
+	if (gp_root_list(root, &names, "/proc/%u/task", pid))
+		return true;
+	for (size_t i = 0; i < names.count && ends; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%u/task/%.20s/stat", pid, names.items[i]);
+		ends = thread_ends(root, path);
+	}
+	gp_names_free(&names);
+	return ends;
 }
 
 const char *gp_stopped_name(enum gp_stopped by)

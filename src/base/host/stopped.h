@@ -41,6 +41,10 @@ int gp_stopped_read(const struct gp_root *root, const struct gp_freezers *freeze
 /* Whether two looks at a process, the second a moment later, show that it is stopped. */
 bool gp_stopped_agree(const struct gp_stopped_look *first, const struct gp_stopped_look *second);
 
+/* Whether a process was killed or ends by itself, also before its end is reported: such a process
+ * is not stopped any more, and does not continue either. */
+bool gp_stopped_ends(const struct gp_root *root, u32 pid);
+
 /* Reports changes of cgroup.events: a descriptor that is readable when one has changed. */
 struct gp_stopped_watch {
 	int fd; /* -1: not open */
