@@ -63,6 +63,19 @@ class Commands(unittest.TestCase):
         except (FileNotFoundError, ProcessLookupError):
             return None
 
+    def until_state(self, letter):
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            with open(f"/proc/{self.pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == letter:
+                    return
+            time.sleep(0.01)
+        self.fail(f"the target is never in state {letter}")
+
+    def stop_target(self):
+        self.target.send_signal(signal.SIGSTOP)
+        self.until_state("T")
+
     def command(self, *arguments, **env):
         return run(GPREEMPT, *arguments, env=dict(self.env, **env))
 
@@ -128,6 +141,16 @@ class Suspend(Commands):
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--json")
         last = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual((last["event"], last["owner_pid"]), ("let_go", other.pid))
+
+    def test_a_stopped_process_is_said_to_be_stopped(self):
+        stopped = "is stopped and cannot answer until it continues"
+        done = self.command("suspend", self.pid, FAKE_HOLDER_MUTE="1")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertNotIn(stopped, done.stderr)
+        self.stop_target()
+        done = self.command("suspend", self.pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"process {self.pid} {stopped}", done.stderr)
 
     def on_a_virtual_gpu(self):
         process = subprocess.Popen(["sleep", "infinity"], env=dict(os.environ, GPREEMPT_VGPU="/tmp/machine"))
@@ -427,6 +450,20 @@ class Renice(Commands):
             done = self.command("renice", given, self.pid)
             self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: priority {number}\n"))
             self.assertEqual(json.loads(self.command("status", self.pid, "--json").stdout)["priority"], number)
+
+
+    def test_of_a_stopped_process_takes_effect_later_and_says_so(self):
+        self.stop_target()
+        done = self.command("renice", "7", self.pid, FAKE_HOLDER_MUTE="1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, f"process {self.pid}: priority 7 requested; it takes effect when the process continues\n")
+        done = self.command("renice", "7", self.pid, "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["pending"]), (0, True))
+        self.target.send_signal(signal.SIGCONT)
+        self.until_state("S")
+        done = self.command("renice", "7", self.pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("timed out", done.stderr)
 
 
 class Release(Commands):

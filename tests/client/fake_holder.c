@@ -7,7 +7,8 @@
  * opened, "many" has 1300 queues, "shares" can share and shows it as its
  * priority. FAKE_HOLDER=fail, silent: does not start, with and without a word; old: speaks version
  * 1 of the protocol. An OPEN by mechanism kfd-module is answered when the priority of another
- * target is set: 4242 opens all that wait, 4243 refuses them.
+ * target is set: 4242 opens all that wait, 4243 refuses them. FAKE_HOLDER_MUTE: the programs do not
+ * answer it, and it gives up at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -285,6 +286,11 @@ static void handle_target(struct holder *holder, struct client *client,
 	}
 	if (target->share)
 		info.priority = target->share;
+	if (getenv("FAKE_HOLDER_MUTE") &&
+	    (m->header.type == GP_MSG_SUSPEND || m->header.type == GP_MSG_PRIORITY)) {
+		gp_wire_refuse(client->fd, &m->header, -ETIME, GP_SAY_TIMED_OUT);
+		return;
+	}
 	switch (m->header.type) {
 	case GP_MSG_CLOSE:
 		*target = (struct target){0};

@@ -117,7 +117,9 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	}
 	if (!error)
 		error = gpreempt_target_set_priority(target, priority);
-	if (error) {
+	/* The request waits in the socket of its agent. */
+	bool later = target && error == -ETIME && gp_cli_target_stopped(pid);
+	if (error && !later) {
 		gp_cli_target_failed(pid, target, error, gpreempt_error(context), settings->words,
 				     &sink.diag);
 	} else {
@@ -126,11 +128,16 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		gp_doc_fact(doc, "pid", NULL, gp_v_if(pid != 0, gp_v_count(pid)));
 		gp_doc_fact(doc, "group", NULL, gp_v_text(settings->group));
 		gp_doc_fact(doc, "priority", NULL, gp_v_count(priority));
-		gp_doc_line(doc, "%s: priority %u", name, priority);
+		gp_doc_fact(doc, "pending", NULL, gp_v_bool(later));
+		gp_doc_line(doc,
+			    later ? _("%s: priority %u requested; it takes effect when the process "
+				      "continues")
+				  : _("%s: priority %u"),
+			    name, priority);
 		(void)gp_cli_answer(doc, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT, &sink.diag);
 	}
 	gpreempt_close(context);
-	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+	return error && !later ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)

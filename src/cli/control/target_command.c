@@ -120,17 +120,22 @@ static bool is_early(u32 pid, int error)
 	       strstr(process.command, " run ");
 }
 
-/* Its agent cannot answer then, and nothing is wrong with it. */
-static void say_stopped(u32 pid, struct gp_diag *diag)
+bool gp_cli_target_stopped(u32 pid)
 {
 	static const struct gp_root live = {""};
 	struct gp_freezers freezers = {0};
 	struct gp_stopped_look look;
 
 	if (!pid)
-		return;
+		return false;
 	gp_freezers_find(&live, &freezers);
-	if (gp_stopped_read(&live, &freezers, pid, &look) == 0 && look.by != GP_STOPPED_NOT)
+	return gp_stopped_read(&live, &freezers, pid, &look) == 0 && look.by != GP_STOPPED_NOT;
+}
+
+/* Its agent cannot answer then, and nothing is wrong with it. */
+static void say_stopped(u32 pid, struct gp_diag *diag)
+{
+	if (gp_cli_target_stopped(pid))
 		gp_diag(diag, GP_NOTE,
 			"process %u is stopped and cannot answer until it continues (fg, kill "
 			"-CONT, or the end of its freezer or debugger)",

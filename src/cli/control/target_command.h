@@ -45,6 +45,9 @@ void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, cha
  * user's, -EXDEV when it is on another virtual GPU; after saying so. */
 int gp_cli_target_absent(u32 pid, char **words, struct gp_diag *diag);
 
+/* Whether the host has stopped the process (a signal, a debugger, a freezer). */
+bool gp_cli_target_stopped(u32 pid);
+
 /* Whether 'gpreempt run --group NAME' started the process. */
 bool gp_cli_target_in_group(u32 pid, const char *group);
 
