@@ -96,9 +96,9 @@ bool gp_agent_learn_launch(struct gp_agent_learn *learn, struct gp_agent_thread 
 void gp_agent_learn_returned(struct gp_agent_learn *learn, struct gp_agent_thread *thread, u64 now);
 /* Pays for a hint that holds the GPU for `hold`; false: there is not enough. */
 bool gp_agent_learn_pay(struct gp_agent_learn *learn, u64 hold, u64 now);
-/* The launches of a request are handed over at once: its kernels follow one another on the GPU
- * without the host. */
-bool gp_agent_learn_few(const struct gp_agent_learn *learn);
+/* The request has made `launches` launches and calls something else: it is one of few launches,
+ * and has made as many as usual. Its kernels follow one another on the GPU without the host. */
+bool gp_agent_learn_last(const struct gp_agent_learn *learn, u32 launches);
 /* So many launches came between a hint and the end of its request. */
 void gp_agent_learn_count(struct gp_agent_learn *learn, u32 launches);
 /* How the hint ended. */
@@ -124,9 +124,10 @@ void gp_agent_auto_event(int fd);
 void gp_agent_auto_accepted(int listener, int fd);
 /* A thread is about to wait for its next request. */
 void gp_agent_auto_returned(void);
-/* The program calls CUDA: a launch, a call that waits for the whole device, the end of a context.
- */
+/* The program calls CUDA: a launch, a call that usually comes after launches, one that waits for
+ * the whole device, the end of a context. */
 void gp_agent_auto_launch(void);
+void gp_agent_auto_after(void);
 void gp_agent_auto_sync(void);
 void gp_agent_auto_end(void);
 

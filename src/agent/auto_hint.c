@@ -220,10 +220,6 @@ void gp_agent_auto_launch(void)
 		__atomic_store_n(&hint.by, &thread, __ATOMIC_RELAXED);
 	if (hinted)
 		__atomic_add_fetch(&hint.launches, 1, __ATOMIC_RELAXED);
-	/* Beside a kernel that waits, those of the request start later; and the trainer would have
-	 * the GPU back only when the answer is sent. */
-	if (state == ARMED && gp_agent_learn_few(&gp_agent_learned))
-		release();
 	if (!gp_agent_learn_launch(&gp_agent_learned, &thread, hinted, now))
 		return;
 	context = gp_agent_ahead_context();
@@ -237,6 +233,18 @@ void gp_agent_auto_launch(void)
 					      GP_AHEAD_BURSTS],
 				 now, __ATOMIC_RELAXED);
 	errno = error;
+}
+
+/* Beside a kernel that waits, those of the request start later; and the trainer would have the GPU
+ * back only when the answer is sent. But CUDA takes tens of microseconds to hand a graph over: if
+ * the kernel ended before, the GPU would change back to the trainer, and once more to the graph. */
+void gp_agent_auto_after(void)
+{
+	if (__atomic_load_n(&hint.state, __ATOMIC_ACQUIRE) == ARMED &&
+	    __atomic_load_n(&hint.by, __ATOMIC_RELAXED) == &thread &&
+	    gp_agent_learn_last(&gp_agent_learned,
+				__atomic_load_n(&hint.launches, __ATOMIC_RELAXED)))
+		release();
 }
 
 void gp_agent_auto_sync(void)

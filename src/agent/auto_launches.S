@@ -14,7 +14,7 @@
 	.balign	32
 gp_agent_ways:
 	.set	i, 0
-	.rept	64
+	.rept	128
 	.balign	32
 	.cfi_startproc
 	endbr64

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Seeing launches. CUDA's runtime, in a program or beside it, finds the driver's functions with
- * dlsym() and cuGetProcAddress(). Of those that launch, that wait for the whole device or that end
- * a context, it gets a way of auto_launches.S instead, which notes the call and jumps on. What is
- * found otherwise (linked with libcuda, RTLD_DEFAULT) goes without.
+ * dlsym() and cuGetProcAddress(). Of those that launch, that come after launches, that wait for the
+ * whole device or that end a context, it gets a way of auto_launches.S instead, which notes the
+ * call and jumps on. What is found otherwise (linked with libcuda, RTLD_DEFAULT) goes without.
  */
 #include "agent/auto.h"
 
@@ -12,13 +12,13 @@
 
 #include "agent/interpose.h"
 
-#define WAYS      64
+#define WAYS      128
 #define WAY_BYTES 32
 /* Addresses of programs have 47 bits. */
 #define KIND_SHIFT 56
 #define REAL_MASK  ((1ull << KIND_SHIFT) - 1)
 
-enum kind { LAUNCH, SYNC, END };
+enum kind { LAUNCH, AFTER, SYNC, END };
 
 /* Of CUDA's names, without the suffixes of versions and of streams per thread. */
 static const struct {
@@ -29,6 +29,21 @@ static const struct {
 	{"cuLaunchKernelEx", LAUNCH},
 	{"cuLaunchCooperativeKernel", LAUNCH},
 	{"cuGraphLaunch", LAUNCH},
+	{"cuMemcpyAsync", AFTER},
+	{"cuMemcpyHtoDAsync", AFTER},
+	{"cuMemcpyDtoHAsync", AFTER},
+	{"cuMemcpyDtoDAsync", AFTER},
+	{"cuMemcpy2DAsync", AFTER},
+	{"cuMemcpyDtoH", AFTER},
+	{"cuMemcpy", AFTER},
+	{"cuEventRecord", AFTER},
+	{"cuEventRecordWithFlags", AFTER},
+	{"cuEventQuery", AFTER},
+	{"cuEventSynchronize", AFTER},
+	{"cuStreamQuery", AFTER},
+	{"cuStreamSynchronize", AFTER},
+	{"cuStreamWaitEvent", AFTER},
+	{"cuLaunchHostFunc", AFTER},
 	{"cuCtxSynchronize", SYNC},
 	{"cuMemFree", SYNC},
 	{"cuMemFreeHost", SYNC},
@@ -65,6 +80,9 @@ void *gp_agent_way_taken(u64 index)
 	switch ((enum kind)(target >> KIND_SHIFT)) {
 	case LAUNCH:
 		gp_agent_auto_launch();
+		break;
+	case AFTER:
+		gp_agent_auto_after();
 		break;
 	case SYNC:
 		gp_agent_auto_sync();

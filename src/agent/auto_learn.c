@@ -335,9 +335,12 @@ void gp_agent_learn_returned(struct gp_agent_learn *learn, struct gp_agent_threa
 
 /* ---- what hints cost; the thread that gives them alone calls these ---- */
 
-bool gp_agent_learn_few(const struct gp_agent_learn *learn)
+bool gp_agent_learn_last(const struct gp_agent_learn *learn, u32 launches)
 {
-	return GET(learn->launches) <= FEW * LAUNCH;
+	u32 usual = GET(learn->launches);
+
+	/* What is usual is an average: half a launch less is as many. */
+	return usual <= FEW * LAUNCH && launches * LAUNCH + LAUNCH / 2 >= usual;
 }
 
 void gp_agent_learn_count(struct gp_agent_learn *learn, u32 launches)

@@ -137,23 +137,25 @@ static void hints_go_on_although_the_first_requests_were_alone(void **state)
 	assert_int_equal(state_when(*state, 600 * US, 800 * US, 1000 * US), GP_AHEAD_ON);
 }
 
-static void requests_with_few_launches_are_told_apart(void **state)
+/* A hint ends with the last launch of a request, if that can be known. */
+static void the_last_of_few_launches_is_known(void **state)
 {
 	struct bench *b = *state;
 
-	assert_true(gp_agent_learn_few(&b->learn));
-	for (int i = 0; i < 8; i++)
-		gp_agent_learn_count(&b->learn, 2);
-	assert_true(gp_agent_learn_few(&b->learn));
+	assert_true(gp_agent_learn_last(&b->learn, 1));
+	for (int i = 0; i < 16; i++)
+		gp_agent_learn_count(&b->learn, 3);
+	assert_false(gp_agent_learn_last(&b->learn, 2));
+	assert_true(gp_agent_learn_last(&b->learn, 3));
 	for (int i = 0; i < 8; i++)
 		gp_agent_learn_count(&b->learn, 300);
-	assert_false(gp_agent_learn_few(&b->learn));
+	assert_false(gp_agent_learn_last(&b->learn, 300));
 	for (int i = 0; i < 32; i++)
 		gp_agent_learn_count(&b->learn, 1);
-	assert_true(gp_agent_learn_few(&b->learn));
+	assert_true(gp_agent_learn_last(&b->learn, 1));
 	for (int i = 0; i < 32; i++)
 		gp_agent_learn_count(&b->learn, UINT32_MAX);
-	assert_false(gp_agent_learn_few(&b->learn));
+	assert_false(gp_agent_learn_last(&b->learn, 1));
 }
 
 static void a_descriptor_that_launches_follow_is_trusted_after_a_while(void **state)
@@ -442,7 +444,7 @@ int main(void)
 		TEST(a_launch_that_comes_on_time_needs_a_shorter_lead),
 		TEST(hints_end_although_the_first_requests_were_slow),
 		TEST(hints_go_on_although_the_first_requests_were_alone),
-		TEST(requests_with_few_launches_are_told_apart),
+		TEST(the_last_of_few_launches_is_known),
 		TEST(a_descriptor_that_launches_follow_is_trusted_after_a_while),
 		TEST(a_thread_that_launches_for_another_counts),
 		TEST(a_descriptor_that_nothing_follows_is_never_trusted),

@@ -21,7 +21,7 @@ class Cuda:
     """The stand-in, found as CUDA's runtime finds it."""
 
     def __init__(self):
-        self.lib, self.after_first = ctypes.CDLL("libcuda.so.1"), [0, 0]
+        self.lib, self.seen = ctypes.CDLL("libcuda.so.1"), [0, 0, 0]
         context, module, self.function = (ctypes.c_void_p() for _ in range(3))
         if self.lib.cuInit(0) or self.lib.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
             raise SystemExit("no context")
@@ -40,7 +40,7 @@ class Cuda:
             raise SystemExit("a launch failed")
 
     def figures(self):
-        return {"after_first": self.after_first, "hints": self.lib.fake_hints() // 9, "armed": self.lib.fake_waiting(),
+        return {"seen": self.seen, "hints": self.lib.fake_hints() // 9, "armed": self.lib.fake_waiting(),
                 "launches": self.lib.fake_other_launches(),
                 "hint_thread": self.lib.fake_last_thread(), "threads": sorted(map(int, os.listdir("/proc/self/task")))}
 
@@ -65,8 +65,8 @@ def serve_recvfrom(cuda):
 
 
 def launches(cuda, count):
-    """Host work, in which the GPU is switched, then so many launches. Counts the requests that had a waiting kernel by
-    whether it waited on after the first launch."""
+    """Host work, in which the GPU is switched, then so many launches and a wait for them. Of the requests that had a
+    waiting kernel, counts those in which it still waited after the first launch, and after the wait."""
     sock = udp()
     say(sock.getsockname()[1])
     while True:
@@ -74,10 +74,12 @@ def launches(cuda, count):
         time.sleep(0.002)
         waits = cuda.lib.fake_waiting()
         cuda.launch()
-        if waits:
-            cuda.after_first[cuda.lib.fake_waiting()] += 1
+        launched = cuda.lib.fake_waiting()
         for _ in range(count - 1):
             cuda.launch()
+        cuda.lib.cuStreamSynchronize(None)
+        if waits:
+            cuda.seen = [a + b for a, b in zip(cuda.seen, (1, launched, cuda.lib.fake_waiting()))]
         sock.sendto(data, address)
 
 
