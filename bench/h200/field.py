@@ -151,8 +151,10 @@ class Stage:
         return found
 
     def row(self, requests=True, training=True):
-        for trainer in self.trainers:
-            trainer.go(training)
+        """training: all trainers, or so many of them; the others pause."""
+        count = len(self.trainers) if training is True else int(training)
+        for i, trainer in enumerate(self.trainers):
+            trainer.go(i < count)
         time.sleep(1.0)
         watching, before, begin = self.clocks.watch(), [t.steps() for t in self.trainers], time.time()
         cpu = self.product.cpu_ns()
@@ -165,7 +167,7 @@ class Stage:
             time.sleep(self.seconds)
         took = time.time() - begin
         after = [t.steps() for t in self.trainers]
-        result["steps_per_s"] = [(b - a) / took for a, b in zip(before, after)] if training else []
+        result["steps_per_s"] = [(b - a) / took for a, b in zip(before, after)][:count]
         result["cpu_part"] = (self.product.cpu_ns() - cpu) / 1e9 / took
         result.update(self.clocks.seen(watching), seconds=took)
         if self.product.daemon:
