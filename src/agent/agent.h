@@ -81,8 +81,10 @@ struct gp_agent_owner {
 	bool all;                                     /* every queue, also those created later */
 	u64 named[GP_AGENT_QUEUES / 64];              /* or these */
 	u64 since_ns, lease_ns, lease_end, limit_end; /* lease_end 0: holds nothing */
-	bool off;        /* GP_SUSPEND_OFF: queues without work are stopped as well */
-	bool makes_room; /* its last suspension, which may be over, asked for that */
+	bool off; /* GP_SUSPEND_OFF: queues without work are stopped as well */
+	/* Until then queues that its last suspension took off stay off without work: UINT64_MAX
+	 * while it lasts; 0: it took none off, or they are back. */
+	u64 room_until;
 	pid_t pid;
 };
 

@@ -7,6 +7,7 @@
 
 #define RETRIES_MAX 50 /* then less often, but a queue is never left stopped for nobody */
 #define SELDOM_NS   (1000 * GP_NS_PER_MS)
+#define ROOM_NS     (1000 * GP_NS_PER_MS) /* by then another suspension takes queues off */
 
 static bool names(const struct gp_agent_owner *owner, u32 id)
 {
@@ -54,8 +55,10 @@ static bool known(const struct gp_agent *agent, u32 id)
 	return id < GP_AGENT_QUEUES && agent->queue[id].used;
 }
 
-static void clear(struct gp_agent_owner *owner)
+static void clear(struct gp_agent_owner *owner, u64 at)
 {
+	if (owner->off)
+		owner->room_until = at + ROOM_NS;
 	owner->all = false;
 	memset(owner->named, 0, sizeof(owner->named));
 	owner->lease_end = 0;
@@ -128,7 +131,7 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 	if (!ask->count)
 		owner->all = true;
 	owner->off = ask->flags & GP_SUSPEND_OFF;
-	owner->makes_room = owner->off;
+	owner->room_until = owner->off ? UINT64_MAX : 0;
 	owner->lease_ns = (ask->lease_ms ? ask->lease_ms : GP_LEASE_MS) * GP_NS_PER_MS;
 	set_lease(owner, start);
 	error = gp_agent_settle(agent, start + timeout * GP_NS_PER_MS, &cost);
@@ -167,7 +170,7 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 	for (u32 i = 0; i < ask->count; i++)
 		owner->named[ask->ids[i] / 64] &= ~(1ull << (ask->ids[i] % 64));
 	if (!ask->count || holds_nothing(owner))
-		clear(owner);
+		clear(owner, gp_agent_now(agent));
 	error = gp_agent_settle(agent, 0, &cost);
 	if (error)
 		agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
@@ -198,9 +201,9 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 	struct gp_agent_cost cost = {0};
 	int error, share_error;
 
-	clear(owner);
+	clear(owner, 0);
 	owner->pid = 0;
-	owner->makes_room = false;
+	owner->room_until = 0;
 	error = gp_agent_settle(agent, 0, &cost);
 	share_error = gp_agent_drop_share(agent, owner);
 	gp_agent_drop_ruled(agent, owner);
@@ -228,7 +231,12 @@ u64 gp_agent_tick(struct gp_agent *agent)
 		struct gp_agent_owner *owner = &agent->owner[i];
 
 		if (owner->lease_end && owner->lease_end <= at) {
-			clear(owner);
+			clear(owner, at);
+			ended = true;
+		}
+		/* Queues that it left off return: they would have to be looked at for ever. */
+		if (owner->room_until && owner->room_until <= at) {
+			owner->room_until = 0;
 			ended = true;
 		}
 	}
@@ -246,10 +254,12 @@ u64 gp_agent_tick(struct gp_agent *agent)
 	}
 	next = agent->retry_at;
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
-		u64 end = agent->owner[i].lease_end;
+		u64 end = agent->owner[i].lease_end, room = agent->owner[i].room_until;
 
 		if (end && (!next || end < next))
 			next = end;
+		if (room && room != UINT64_MAX && (!next || room < next))
+			next = room;
 	}
 	return next;
 }

@@ -121,7 +121,7 @@ static bool is_in_the_way(const struct gp_agent *agent, const struct gp_agent_qu
 static bool makes_room(const struct gp_agent *agent)
 {
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
-		if (agent->owner[i].makes_room)
+		if (agent->owner[i].room_until)
 			return true;
 	return false;
 }

@@ -306,6 +306,58 @@ static void queues_return_when_the_owner_that_needed_the_place_goes(void **state
 	assert_int_equal(percentage(fake, rests.id), 100);
 }
 
+/* How often the agent looks in that time, were it woken whenever it asks for it. */
+static u32 looks_in(struct fake *fake, u64 ns)
+{
+	u64 end = fake->now + ns, next = 0;
+	u32 looks = 0;
+
+	while (fake->now < end) {
+		next = gp_agent_tick(fake->agent);
+		if (gp_agent_look(fake->agent)) {
+			looks++;
+			fake->now += 4 * GP_NS_PER_MS;
+		} else {
+			fake->now = next && next < end ? next : end;
+		}
+	}
+	return looks;
+}
+
+/* Nothing was taken off the GPU for a while: there is room, and nothing to look for. */
+static void a_program_that_was_off_once_is_left_alone(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	finish(&works);
+	hold(fake, 0, OFF);
+	let_go(fake, 0, ALL);
+	finish(&works);
+	assert_int_equal(percentage(fake, rests.id), 0);
+	assert_in_range(looks_in(fake, 2 * GP_NS_PER_S), 1, 260); /* of the first second */
+	assert_int_equal(percentage(fake, rests.id), 100);
+	fake->updates = 0;
+	assert_int_equal(looks_in(fake, 60 * GP_NS_PER_S), 0);
+	assert_int_equal(fake->updates, 0);
+}
+
+/* A daemon that goes on taking it off finds the queue off: no call for it. */
+static void a_queue_stays_off_while_it_is_taken_off_again_and_again(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	for (u32 i = 0; i < 20; i++) {
+		hold(fake, 0, OFF);
+		let_go(fake, 0, ALL);
+		looks_in(fake, GP_NS_PER_S / 2);
+		assert_int_equal(percentage(fake, rests.id), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +376,8 @@ int main(void)
 		TEST(a_queue_that_rests_stays_off_until_its_doorbell),
 		TEST(work_of_a_queue_that_is_off_is_found_by_looking),
 		TEST(queues_return_when_the_owner_that_needed_the_place_goes),
+		TEST(a_program_that_was_off_once_is_left_alone),
+		TEST(a_queue_stays_off_while_it_is_taken_off_again_and_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
