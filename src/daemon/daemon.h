@@ -69,7 +69,8 @@ enum gp_daemon_verdict { GP_DAEMON_NOT_KNOWN, GP_DAEMON_LOSES, GP_DAEMON_GAINS }
 
 struct gp_daemon_job_worth {
 	u32 device;
-	bool counts;  /* its suspension is a preemption */
+	bool counts;  /* its suspension is a preemption, or it is parked */
+	bool parked;  /* it left the GPU without work */
 	u64 since_ns; /* confirmed; 0: it is not, or not any more */
 };
 

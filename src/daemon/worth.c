@@ -9,6 +9,11 @@
  * the GPU is left alone: every job on it resumes. The next attempt is a second later, and the pause
  * doubles up to a minute until a second of acting has gained something. Until then, and from the
  * start, acting is on probation: a quarter of a second with any loss ends it.
+ *
+ * Idle programs that are taken off the GPU, so that others do not have to wait for its rotation,
+ * count as well. When work brings one back it waits for that, which is the cost. Without it the
+ * work would have waited for its quantum, so that is the gain, at most for as long as the program
+ * was off. Taking it off delays no work.
  */
 #include "base/i18n.h"
 #include "base/units.h"
@@ -20,6 +25,7 @@
 #define LOSS_NS      (20 * GP_NS_PER_MS) /* at once: a busy host takes longer for one operation */
 #define PROBATION_NS (GP_NS_PER_S / 4)
 #define PAUSE_MAX_NS (60 * GP_NS_PER_S)
+#define QUANTUM_NS   (10 * GP_NS_PER_MS) /* of a process, as the driver asks for it */
 
 static struct gp_daemon_worth *worth_at(struct gp_daemon *daemon, u32 device)
 {
@@ -124,17 +130,24 @@ void gp_daemon_worth_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job
 		return;
 	job->worth = (struct gp_daemon_job_worth){
 		.device = reason->device,
-		.counts = reason->other != GP_SCHED_NONE && reason->why != GP_SCHED_WHY_PINNED,
+		.parked = reason->why == GP_SCHED_WHY_PARKED,
+		.counts = reason->why == GP_SCHED_WHY_PARKED ||
+			  (reason->other != GP_SCHED_NONE && reason->why != GP_SCHED_WHY_PINNED),
 	};
 }
 
 void gp_daemon_worth_resume(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	struct gp_daemon_worth *worth = worth_at(daemon, job->worth.device);
-	u64 now = gp_monotonic_ns();
+	struct gp_sched_job_state state;
+	u64 now = gp_monotonic_ns(), held = now - GP_MIN(job->worth.since_ns, now);
 
+	/* There is room for all again: no work waits. */
+	if (job->worth.parked &&
+	    (gp_sched_job_state(daemon->sched, job->handle, &state) || !state.busy_queues))
+		job->worth.counts = false;
 	if (worth && job->worth.counts && job->worth.since_ns)
-		worth->gain_ns += now - GP_MIN(job->worth.since_ns, now);
+		worth->gain_ns += job->worth.parked ? GP_MIN(held, QUANTUM_NS) : held;
 	job->worth.since_ns = 0;
 }
 
@@ -151,7 +164,8 @@ void gp_daemon_worth_done(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		worth->failures = 0;
 	if (!worth->since_ns)
 		worth->since_ns = operation->started_ns;
-	worth->cost_ns += took;
+	if (!job->worth.parked || !operation->suspend)
+		worth->cost_ns += took;
 	if (operation->suspend) {
 		job->worth.since_ns = job->wanted_held ? now : 0;
 		return;

@@ -167,6 +167,71 @@ static void preemptions_that_gain_go_on(void **state)
 	rig_free(rig);
 }
 
+/* A server that was off the GPU gets work; to start it takes so long. */
+static void start_parked(struct rig *rig, struct agent *server, u64 took)
+{
+	int before = fake.resumes;
+
+	rig_until(rig, fake_held(server->pid) || worth(rig)->why);
+	pass(rig, 20);
+	fake.wait = true;
+	work(rig, server, true);
+	rig_until(rig, fake.resumes > before || worth(rig)->why);
+	pass(rig, took);
+	fake_finish(1);
+	fake.wait = false;
+	rig_run(rig);
+	work(rig, server, false);
+	rig_run(rig);
+}
+
+static struct agent *parked_server(struct rig *rig)
+{
+	u32 device = gp_daemon_host_device(rig->daemon, GPU);
+	struct agent *server[2], *batch;
+
+	rig->daemon->devices[device].places = 1;
+	gp_daemon_host_configure(rig->daemon);
+	for (int i = 0; i < 2; i++) {
+		server[i] = agent_can_park(rig, 1, 2000);
+		work(rig, server[i], true);
+		work(rig, server[i], false);
+	}
+	/* An equal, which keeps the GPU busy and is not preempted. */
+	batch = agent_known(rig, 2, 2000);
+	work(rig, batch, true);
+	return server[0];
+}
+
+/* Starting it takes longer than the GPU's rotation would. */
+static void parking_that_costs_more_than_it_gains_ends(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *server = parked_server(rig);
+
+	(void)state;
+	for (int i = 0; i < 100 && !worth(rig)->why; i++)
+		start_parked(rig, server, 60);
+	assert_int_equal(worth(rig)->why, GP_STAND_LOSS);
+	assert_int_equal(rig->daemon->stats.failures, 0);
+	/* Programs are on the GPU again, and stay there. */
+	rig_until(rig, !fake_held(server->pid));
+	rig_free(rig);
+}
+
+static void parking_that_gains_goes_on(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *server = parked_server(rig);
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		start_parked(rig, server, 0);
+	assert_int_equal(worth(rig)->times, 0);
+	rig_until(rig, fake_held(server->pid));
+	rig_free(rig);
+}
+
 static void an_administrator_may_forbid_it(void **state)
 {
 	struct rig *rig = rig_new("[daemon]\nmode = act\nstand_down = no\nlease = 60s\n"
@@ -191,6 +256,8 @@ int main(void)
 		cmocka_unit_test(a_large_loss_ends_it_at_once),
 		cmocka_unit_test(the_first_slow_preemption_ends_acting),
 		cmocka_unit_test(preemptions_that_gain_go_on),
+		cmocka_unit_test(parking_that_costs_more_than_it_gains_ends),
+		cmocka_unit_test(parking_that_gains_goes_on),
 		cmocka_unit_test(an_administrator_may_forbid_it),
 	};
 
