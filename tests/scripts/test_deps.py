@@ -57,6 +57,21 @@ class Deps(unittest.TestCase):
             self.assertEqual(status, 0, shown)
             self.assertIn("meson", self.installed())
 
+    def test_what_the_distribution_does_not_have_is_left_out_if_it_is_optional(self):
+        for name, text in (("apt-get", f'echo "$*" >> {self.calls}; case "$*" in *rocminfo*|*gone*) exit 100;; esac'),
+                           ("apt-cache", '[ "$2" != rocminfo ] && [ "$2" != meson ]')):
+            with open(os.path.join(self.place, name), "w") as file:
+                file.write(f"#!/bin/sh\n{text}\n")
+            os.chmod(os.path.join(self.place, name), 0o755)
+        done = subprocess.run([SOURCE / "scripts" / "deps", "build", "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env=self.env, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("not in this distribution, left out: rocminfo\n", done.stdout)
+        last = self.installed().splitlines()[-1].split()
+        self.assertIn("tmux", last)
+        self.assertIn("meson", last)  # required: apt-get says what is wrong with it
+        self.assertNotIn("rocminfo", last)
+
     def test_the_answer_to_optional_packages_is_taken(self):
         status, shown = self.on_terminal(b"n\n", "--try", "kernels")
         self.assertEqual((status, self.installed()), (0, ""), shown)

@@ -215,8 +215,11 @@ class Seen(DaemonStage):
         self.program("--class", "offline")
         self.until(lambda: len(self.slices()) == 4 and self.slices()[3] == OFFLINE_US, "no slice for the new one")
         self.assertEqual(self.slices(), [OFFLINE_US, OFFLINE_US, ONLINE_US, OFFLINE_US])
-        self.switch(("start", idle))  # and it is at work again
-        self.until(self.held, "no turns")
+
+        def work_of_both():  # one that is not seen for a while has no work
+            self.switch(("start", idle), ("end", idle), ("start", busy), ("end", busy))
+            return self.held()
+        self.until(work_of_both, "no turns")
         self.assertEqual(self.slices(), [OFFLINE_US, OFFLINE_US, ONLINE_US, OFFLINE_US])
 
     def test_slices_follow_when_jobs_of_class_normal_begin_to_take_turns(self):
