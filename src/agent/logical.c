@@ -35,10 +35,8 @@ static u32 driver_priority(const struct gp_agent *agent, const struct gp_agent_q
 	return priority < 0 ? 0 : GP_MIN((u32)priority, most);
 }
 
-void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue)
+static int set_in_driver(struct gp_agent *agent, struct gp_agent_queue *queue, u32 priority)
 {
-	u32 priority = driver_priority(agent, queue);
-	int error = errno;
 	struct gp_kfd_update_queue_sched_args args = {
 		.queue = {.ring_base_address = queue->ring,
 			  .queue_id = queue->id,
@@ -48,17 +46,30 @@ void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue
 		.logical_priority = priority,
 		.sched_flags = GP_KFD_QUEUE_SCHED_SET_PRIORITY,
 	};
+	int result = gp_agent_call(agent, agent->kfd,
+				   _IOC(_IOC_DIR(GP_KFD_IOC_UPDATE_QUEUE), GP_KFD_IOC_TYPE,
+					_IOC_NR(GP_KFD_IOC_UPDATE_QUEUE), sizeof(args)),
+				   &args);
+
+	if (result == 0)
+		queue->driver_logical = priority;
+	return result;
+}
+
+void gp_agent_inform_driver(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	u32 priority = driver_priority(agent, queue);
+	int error = errno;
 
 	if (queue->leaving || queue->asked_logical == priority || !driver_has_priorities(agent))
 		return;
-	/* EACCES: above amdgpu.max_logical_priority. The queue keeps the priority that it has, and
-	 * the driver is asked again when another one is wanted. */
+	/* EACCES: above amdgpu.max_logical_priority, as class online is for a program without
+	 * privilege. It gets what is just below; if not even that, the queue keeps the priority
+	 * that it has. The driver is asked again when another one is wanted. */
 	queue->asked_logical = priority;
-	if (gp_agent_call(agent, agent->kfd,
-			  _IOC(_IOC_DIR(GP_KFD_IOC_UPDATE_QUEUE), GP_KFD_IOC_TYPE,
-			       _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE), sizeof(args)),
-			  &args) == 0)
-		queue->driver_logical = priority;
+	if (set_in_driver(agent, queue, priority) && errno == EACCES &&
+	    priority >= GP_PRIORITY_ONLINE)
+		set_in_driver(agent, queue, GP_PRIORITY_ONLINE - 1);
 	errno = error;
 }
 

@@ -92,15 +92,33 @@ static void a_priority_that_is_refused_is_not_asked_for_again(void **state)
 {
 	struct fake *fake = *state;
 
-	fake->most_logical = 2100;
-	fake->agent->identity.priority = 3000;
+	fake->most_logical = 1200;
+	fake->agent->identity.priority = 1500;
 	assert_int_equal(app_create(fake, COMPUTE, NORMAL), 0); /* the program sees no error */
 	assert_int_equal(fake->logical_updates, 1);
 	assert_int_equal(fake->agent->queue[0].driver_logical, GP_PRIORITY_DEFAULT);
 	gp_agent_inform_driver_of_all(fake->agent);
 	assert_int_equal(fake->logical_updates, 1);
-	renice(fake, 2000);
-	assert_int_equal(fake->agent->queue[0].driver_logical, 2000);
+	renice(fake, 1100);
+	assert_int_equal(fake->agent->queue[0].driver_logical, 1100);
+}
+
+/* The ceiling of the driver for programs without privilege; a stream's step leads above it, too. */
+static void without_privilege_it_is_below_class_online(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->most_logical = GP_PRIORITY_ONLINE - 1;
+	fake->agent->identity.priority = GP_PRIORITY_ONLINE - GP_AGENT_STREAM_STEP;
+	errno = 0;
+	assert_int_equal(app_create(fake, COMPUTE, HIGH), 0);
+	assert_int_equal(errno, 0);
+	assert_int_equal(fake->queue[0].logical, GP_PRIORITY_ONLINE - 1);
+	assert_int_equal(fake->agent->queue[0].driver_logical, GP_PRIORITY_ONLINE - 1);
+	gp_agent_inform_driver_of_all(fake->agent);
+	assert_int_equal(fake->logical_updates, 2);
+	renice(fake, GP_PRIORITY_MAX);
+	assert_int_equal(fake->queue[0].logical, GP_PRIORITY_ONLINE - 1);
 }
 
 /* The program's own priority, which is what its owners see, stays as it is. */
@@ -176,6 +194,7 @@ int main(void)
 		ROW(a_priority_that_is_refused_is_not_asked_for_again),
 		ROW(a_rule_decides_until_its_owner_goes),
 		ROW(a_stream_does_not_lift_it_above_the_ceiling_of_a_rule),
+		ROW(without_privilege_it_is_below_class_online),
 		ROW(other_drivers_are_asked_once),
 	};
 

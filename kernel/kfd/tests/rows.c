@@ -12,7 +12,7 @@ const struct row rows_kfd[] = {
 	 EVERYWHERE, NULL},
 	{"priority 4", "sysfs shows each queue's priority, state and suspended time",
 	 sysfs_shows_queues, EVERYWHERE, NULL},
-	{"priority 5", "above max_logical_priority a queue needs CAP_SYS_NICE",
+	{"priority 5", "class online, and all above max_logical_priority, needs CAP_SYS_NICE",
 	 high_needs_privilege, EVERYWHERE, NULL},
 	{"session 1", "a second ENABLE does not take the session over", session_stays, DEBUGGER,
 	 NULL},
