@@ -34,6 +34,7 @@ struct fake {
 	int runtime_enables, runtime_error, creates_before_runtime;
 	int updates, creates, masks; /* calls that arrived */
 	int useless;                 /* updates that changed nothing */
+	int wrong_rings;             /* updates with another ring than that of the queue */
 	int fail_in;                 /* the n-th update from now fails; 0: none */
 	int fail_with, fail_times;
 	int mask_error; /* of every SET_CU_MASK */
@@ -89,6 +90,13 @@ static inline int fake_update(struct fake *fake, const struct gp_kfd_update_queu
 	}
 	if ((args->queue_percentage & 0xff) > 100 || args->queue_priority > 15) {
 		errno = EINVAL;
+		return -1;
+	}
+	/* The ROCm driver never gives the process back after this. */
+	if (args->ring_base_address != queue->now.ring_base_address ||
+	    args->ring_size != queue->now.ring_size) {
+		fake->wrong_rings++;
+		errno = EFAULT;
 		return -1;
 	}
 	fake->useless += memcmp(&queue->now, args, sizeof(*args)) == 0;
@@ -220,16 +228,22 @@ static inline int app_create(struct fake *fake, u32 type, u32 priority)
 	return (int)args.queue_id;
 }
 
-static inline int app_update(struct fake *fake, u32 id, u32 percentage, u32 priority)
+static inline int app_update_ring(struct fake *fake, u32 id, u32 percentage, u32 priority, u64 ring,
+				  u32 bytes)
 {
-	struct gp_kfd_update_queue_args args = {.ring_base_address = 0x10000,
+	struct gp_kfd_update_queue_args args = {.ring_base_address = ring,
 						.queue_id = id,
-						.ring_size = 4096,
+						.ring_size = bytes,
 						.queue_percentage = percentage,
 						.queue_priority = priority};
 
 	return gp_agent_update_queue(fake->agent, FAKE_FD, GP_KFD_IOC_UPDATE_QUEUE, &args) ? -errno
 											   : 0;
+}
+
+static inline int app_update(struct fake *fake, u32 id, u32 percentage, u32 priority)
+{
+	return app_update_ring(fake, id, percentage, priority, 0x10000, 4096);
 }
 
 static inline int app_destroy(struct fake *fake, u32 id)

@@ -86,6 +86,21 @@ static void a_queue_the_program_stopped_itself_stays_stopped(void **state)
 	assert_int_equal(percentage(fake, 0), 0);
 }
 
+/* What the program asks for wrongly is between it and the driver; we never ask for it ourselves. */
+static void a_ring_that_the_driver_refused_is_never_sent(void **state)
+{
+	struct fake *fake = *state;
+
+	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
+	assert_int_equal(app_update_ring(fake, 0, 100, 7, 0x20000, 4096), -EFAULT);
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, 0), 0);
+	assert_int_equal(app_update_ring(fake, 0, 100, 7, 0x10000, 8192), -EFAULT);
+	let_go(fake, 0, ALL);
+	assert_int_equal(percentage(fake, 0), 100);
+	assert_int_equal(fake->wrong_rings, 2);
+}
+
 static void what_the_driver_refuses_reaches_the_program(void **state)
 {
 	struct fake *fake = *state;
@@ -448,6 +463,7 @@ int main(void)
 		TEST(the_cost_of_a_change_is_told),
 		TEST(what_the_program_asks_of_a_held_queue_is_kept_for_later),
 		TEST(a_queue_the_program_stopped_itself_stays_stopped),
+		TEST(a_ring_that_the_driver_refused_is_never_sent),
 		TEST(what_the_driver_refuses_reaches_the_program),
 		TEST(a_queue_created_while_all_are_held_is_born_stopped),
 		TEST(an_id_that_comes_back_is_a_new_queue),
