@@ -11,7 +11,8 @@
 #include "abi/kfd_debug.h"
 #include "abi/kfd_ioctl.h"
 
-/* Above amdgpu.max_logical_priority (1999, below class online) it needs CAP_SYS_NICE: EACCES without. */
+/* Above amdgpu.max_logical_priority (1999, below class online) it needs CAP_SYS_NICE: EACCES
+ * without. */
 #define GP_KFD_LOGICAL_PRIORITY_MAX     65535u
 #define GP_KFD_LOGICAL_PRIORITY_DEFAULT 1000u
 #define GP_KFD_QUEUE_SCHED_SET_PRIORITY (1u << 0) /* sched_flags: logical_priority is given */
