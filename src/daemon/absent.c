@@ -95,10 +95,17 @@ static bool look(struct gp_daemon_client *client)
 	return doubt;
 }
 
+bool gp_daemon_absent_stopped(struct gp_daemon_client *client)
+{
+	if (look(client))
+		set_stopped(client, client->away.look.by); /* the operation is the second sign */
+	return client->away.stopped;
+}
+
 bool gp_daemon_absent_excuses(struct gp_daemon_client *client)
 {
-	if (!client->away.stopped && look(client))
-		set_stopped(client, client->away.look.by); /* the operation is the second sign */
+	if (!client->away.stopped)
+		(void)gp_daemon_absent_stopped(client);
 	return gp_daemon_absent_is(client);
 }
 
@@ -181,7 +188,7 @@ bool gp_daemon_absent_step(struct gp_daemon *daemon)
 			set_away(due, client, now);
 		else
 			due->away.returning = was;
-		gp_daemon_keep_job(due);
+		gp_daemon_keep_job(daemon, due);
 		if (was == (client != NULL))
 			continue;
 		gp_sched_job_absent(daemon->sched, now, due->handle, client != NULL);

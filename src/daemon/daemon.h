@@ -458,6 +458,8 @@ void gp_daemon_absent_work(struct gp_daemon_client *client);
 void gp_daemon_absent_hand(struct gp_daemon_client *client, s32 pid);
 /* Looks at a process whose operation failed: true if it is away, and the failure does not count. */
 bool gp_daemon_absent_excuses(struct gp_daemon_client *client);
+/* Looks whether the host has stopped it, whatever the last look said. */
+bool gp_daemon_absent_stopped(struct gp_daemon_client *client);
 /* An operation is under way. */
 void gp_daemon_absent_asked(struct gp_daemon *daemon);
 /* The core's note about the job is written. */

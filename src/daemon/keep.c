@@ -91,9 +91,8 @@ void gp_daemon_keep_view(const struct gp_daemon_job *job, struct gp_proto_msg_jo
 }
 
 /* One line for the whole job, once it is settled. */
-static void note(struct gp_daemon_client *client)
+static void note(struct gp_daemon *daemon, struct gp_daemon_job *job, u64 asked_ns)
 {
-	struct gp_daemon_job *job = client->job;
 	int error;
 	enum gp_proto_kept state = state_of(job, &error);
 
@@ -101,10 +100,15 @@ static void note(struct gp_daemon_client *client)
 	if (state == GP_KEPT_ASKED || state == job->kept_said)
 		return;
 	u64 now = gp_monotonic_ns();
-	u64 since = state == GP_KEPT_NOT ? job->kept_ns : client->keep.asked_ns;
-	gp_daemon_report_kept(client->daemon, job, state, error, now - GP_MIN(since, now));
+	u64 since = state == GP_KEPT_NOT ? job->kept_ns : asked_ns;
+	gp_daemon_report_kept(daemon, job, state, error, now - GP_MIN(since, now));
 	job->kept_said = state;
 	job->kept_ns = now;
+}
+
+static void note_client(struct gp_daemon_client *client)
+{
+	note(client->daemon, client->job, client->keep.asked_ns);
 }
 
 /* ---- one process ---- */
@@ -129,7 +133,7 @@ static void fail(struct gp_daemon_client *client, int error)
 	keep->again_ns = gp_monotonic_ns() + pause;
 	keep->state = keep->asleep ? GP_KEPT_HELD : GP_KEPT_FAILED;
 	arm(client->daemon, keep->again_ns);
-	note(client);
+	note_client(client);
 }
 
 static void suspend(struct gp_daemon_client *client)
@@ -190,7 +194,7 @@ static void succeed(struct gp_daemon_client *client)
 	keep->asleep = false;
 	keep->error = 0;
 	arm(client->daemon, gp_monotonic_ns() + client->daemon->config.lease_ns / 3);
-	note(client);
+	note_client(client);
 }
 
 static void let_go(struct gp_daemon_client *client)
@@ -198,7 +202,7 @@ static void let_go(struct gp_daemon_client *client)
 	/* The end of the target is the end of its suspension. */
 	drop_target(&client->keep);
 	client->keep = (struct gp_daemon_client_keep){0};
-	note(client);
+	note_client(client);
 }
 
 /* The lease is over although it was to be held. */
@@ -207,8 +211,9 @@ static void lose(struct gp_daemon_client *client)
 	struct gp_daemon_client_keep *keep = &client->keep;
 
 	keep->leased = false;
-	/* A stopped agent does not answer the holder, and does not resume anything either. */
-	keep->asleep = !keep->outside && gp_daemon_absent_excuses(client) && client->away.stopped;
+	/* A stopped agent does not answer the holder, and does not resume anything either. One that
+	 * was continued since the last look resumes by itself, and is asked again. */
+	keep->asleep = !keep->outside && gp_daemon_absent_stopped(client);
 	if (keep->tries++ && !keep->asleep)
 		fail(client, -ENOLCK);
 	else
@@ -254,11 +259,12 @@ static void update(struct gp_daemon_client *client)
 		begin(client);
 }
 
-void gp_daemon_keep_job(struct gp_daemon_job *job)
+void gp_daemon_keep_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	gp_list_each (struct gp_daemon_client, client, job_link, &job->clients)
 		update(client);
-	gp_daemon_keep_account(job);
+	/* One that continued before its hold ended has resumed by itself. */
+	note(daemon, job, job->kept_ns);
 }
 
 void gp_daemon_keep_all(struct gp_daemon *daemon)

@@ -55,7 +55,7 @@ struct gp_daemon_hold {
 
 void gp_daemon_keep_start(struct gp_daemon *daemon);
 /* Whether the job's processes are to be kept, again: something that decides it has changed. */
-void gp_daemon_keep_job(struct gp_daemon_job *job);
+void gp_daemon_keep_job(struct gp_daemon *daemon, struct gp_daemon_job *job);
 void gp_daemon_keep_all(struct gp_daemon *daemon);
 /* An event of the library: false if it is not about a target of these. */
 bool gp_daemon_keep_event(struct gp_daemon *daemon, const struct gpreempt_event *event);

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* GPU work that follows the host's stop, and holds by name: who is suspended, how long, and what
  * ends it. */
+#include "owner.h"
 #include "proto/swapped.h"
-#include "rig.h"
 
 #define FOLLOW ACT "[rule all]\nexecutable = *\nfollow_stop = yes\n"
 #define BRIEF \
 	"[daemon]\nmode = act\nlease = 50ms\nmax_suspend = 10ms\noperation_timeout = 60s\n" PROMPT
 
-static struct gp_proto_msg_job view(struct rig *rig, const struct agent *agent)
+static struct gp_daemon_client *client_of(struct rig *rig, const struct agent *agent)
 {
-	struct gp_proto_msg_job job;
-
-	gp_daemon_report_job_view(rig->daemon, job_of(rig, agent), &job);
-	return job;
+	return gp_daemon_host_client(rig->daemon, (u32)agent->pid);
 }
 
 static void stop(const struct agent *agent, bool stopped)
@@ -31,47 +28,7 @@ static void pass(struct rig *rig, u64 ms)
 	}
 }
 
-static struct agent *agent_in_group(struct rig *rig, const char *group)
-{
-	struct agent *agent = agent_new(rig, 2, 500);
-
-	snprintf(agent->hello.group, sizeof(agent->hello.group), "%s", group);
-	agent_await(rig, agent);
-	return agent;
-}
-
 /* ---- owners ---- */
-
-struct owner {
-	int socket;
-	u32 serial;
-	struct gp_wire_message message;
-};
-
-static void owner_open(struct owner *owner, struct rig *rig)
-{
-	struct gp_proto_msg_hello me = {.pid = (u32)getpid()};
-
-	owner->serial = 0;
-	owner->socket = gp_proto_directory_connect(GP_DAEMON_SOCKET);
-	assert_true(owner->socket >= 0);
-	gp_wire_send(owner->socket, GP_MSG_HELLO, ++owner->serial, 0, &me, sizeof(me), -1);
-	rig_until(rig, gp_wire_receive(owner->socket, &owner->message, 0) == 0);
-}
-
-static void owner_ask(struct owner *owner, const char *group, u32 on)
-{
-	struct gp_proto_msg_named_hold hold = {.owner = "slurm", .on = on};
-
-	snprintf(hold.group, sizeof(hold.group), "%s", group);
-	gp_wire_send(owner->socket, GP_MSG_DAEMON_HOLD, ++owner->serial, 0, &hold, sizeof(hold),
-		     -1);
-}
-
-static bool owner_has_answer(struct owner *owner)
-{
-	return gp_wire_receive(owner->socket, &owner->message, 0) == 0;
-}
 
 static struct gp_proto_msg_named_held owner_hold(struct owner *owner, struct rig *rig,
 						 const char *group, u32 on)
@@ -331,6 +288,56 @@ static void what_an_agent_suspended_stays_so_while_its_process_is_stopped(void *
 	rig_free(rig);
 }
 
+static void one_that_has_continued_is_not_suspended_from_outside(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_in_group(rig, "slurm-17");
+	struct owner owner;
+
+	(void)state;
+	work(rig, agent, true);
+	owner_open(&owner, rig);
+	owner_hold(&owner, rig, "slurm-17", 1);
+	stop(agent, true);
+	rig_until(rig, client_of(rig, agent)->away.stopped);
+	/* It is continued, and its agent says that its lease is over, before the next look. */
+	stop(agent, false);
+	fake_lose(agent->pid);
+	rig_until(rig, fake_held(agent->pid));
+	assert_int_equal(fake.last_mechanism, GPREEMPT_AUTO);
+	close(owner.socket);
+	rig_free(rig);
+}
+
+static void the_end_of_a_hold_is_on_record_where_its_process_continued_before(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_in_group(rig, "slurm-17");
+	struct owner owner;
+
+	(void)state;
+	work(rig, agent, true);
+	owner_open(&owner, rig);
+	for (u32 i = 1; i <= 2; i++) {
+		owner_hold(&owner, rig, "slurm-17", 1);
+		stop(agent, true);
+		waitpid(agent->pid, NULL, WUNTRACED);
+		fake.suspend_error = -EOPNOTSUPP;
+		fake_lose(agent->pid);
+		rig_until(rig, client_of(rig, agent)->keep.asleep);
+		owner_hold(&owner, rig, "slurm-17", 0);
+		assert_int_equal(view(rig, agent).kept, GP_KEPT_HELD); /* it is stopped */
+		stop(agent, false);
+		rig_until(rig, view(rig, agent).away == GP_AWAY_NOT);
+		assert_int_equal(view(rig, agent).kept, GP_KEPT_NOT);
+		fake.suspend_error = 0;
+		assert_int_equal(lines(rig, agent, GP_DECISION_KEPT, GP_SCHED_WHYS), i);
+		assert_int_equal(lines(rig, agent, GP_DECISION_LET_GO, GP_SCHED_WHYS), i);
+	}
+	close(owner.socket);
+	rig_free(rig);
+}
+
 static void a_lost_lease_is_taken_again(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -348,11 +355,6 @@ static void a_lost_lease_is_taken_again(void **state)
 }
 
 /* ---- processes that are swapped out ---- */
-
-static struct gp_daemon_client *client_of(struct rig *rig, const struct agent *agent)
-{
-	return gp_daemon_host_client(rig->daemon, (u32)agent->pid);
-}
 
 /* As the last gpreemptd, or a user, left it: this process will bring it back. */
 static struct agent *agent_swapped_out(struct rig *rig, const char *group)
@@ -465,6 +467,8 @@ int main(void)
 		cmocka_unit_test(a_group_without_processes_is_no_reason_to_wait),
 		cmocka_unit_test(a_daemon_that_observes_refuses_holds_and_lets_go),
 		cmocka_unit_test(what_an_agent_suspended_stays_so_while_its_process_is_stopped),
+		cmocka_unit_test(one_that_has_continued_is_not_suspended_from_outside),
+		cmocka_unit_test(the_end_of_a_hold_is_on_record_where_its_process_continued_before),
 		cmocka_unit_test(a_lost_lease_is_taken_again),
 		cmocka_unit_test(a_process_that_is_out_when_it_comes_is_left_to_its_keeper),
 		cmocka_unit_test(a_held_process_that_is_out_is_not_suspended_and_stays_out),

@@ -204,12 +204,12 @@ static int begin(struct gp_kfd_debug_target *control, struct gp_proto_message *w
 
 static void release(struct gp_kfd_debug_target *control)
 {
-	/* Passes on what came meanwhile; a stopped target is detached here, a running one at its
-	 * next signal (stray) or when this thread ends: stopping it to detach could fail its system
-	 * calls with EINTR. */
+	/* Passes on what came meanwhile. One that has stopped since is detached here and gets its
+	 * signal, a running one at its next signal or when this thread ends: stopping it to detach
+	 * could fail its system calls with EINTR. */
 	if (!control->gone) {
 		gp_kfd_debug_signals(control);
-		ptrace(PTRACE_DETACH, (pid_t)control->base.pid, NULL, NULL);
+		gp_kfd_debug_stray(control->base.pid);
 	}
 	int fds[] = {control->kfd, control->memory, control->events[0], control->events[1]};
 	for (size_t i = 0; i < GP_ARRAY_SIZE(fds); i++)
