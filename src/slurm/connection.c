@@ -62,12 +62,33 @@ static int receive(struct gp_slurm_connection *connection, struct gp_wire_messag
 	}
 }
 
+/* A gpreemptd that does not read has no room for more: waits for it, until `end`. */
+static int push(const struct gp_slurm_connection *connection, u16 type, const void *body,
+		size_t size, u64 end)
+{
+	for (;;) {
+		struct pollfd room = {.fd = connection->fd, .events = POLLOUT};
+		int error =
+			gp_wire_send(connection->fd, type, connection->serial, 0, body, size, -1);
+		u64 now = gp_monotonic_ns();
+
+		if (error != -EAGAIN)
+			return error;
+		if (now >= end)
+			return -ETIME;
+		if (poll(&room, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
 static int ask(struct gp_slurm_connection *connection, u16 type, const void *body, size_t size,
 	       int timeout_ms, struct gp_wire_message *answer)
 {
 	u64 end = gp_monotonic_ns() + (u64)timeout_ms * GP_NS_PER_MS;
-	int error = gp_wire_send(connection->fd, type, ++connection->serial, 0, body, size, -1);
+	int error;
 
+	connection->serial++;
+	error = push(connection, type, body, size, end);
 	if (!error)
 		error = receive(connection, answer, end);
 	/* A refusal is an answer. The end of the connection would end the holds of other jobs. */

@@ -6,9 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/core.h"
+#include "base/host/process.h"
 #include "base/parse.h"
 #include "proto/directory.h"
 
@@ -42,7 +46,16 @@ void gp_slurm_mark(u32 job, bool on)
 	close(directory);
 }
 
-size_t gp_slurm_marks(u32 *jobs, size_t room)
+static bool is_older(int directory, const char *name, time_t before)
+{
+	struct stat status;
+
+	return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status.st_mtime <= before;
+}
+
+/* Those that were made until `before`, as far as the file system knows; 0: all. */
+static size_t marks_list(time_t before, u32 *jobs, size_t room)
 {
 	int directory = marks_open(false);
 	DIR *list = directory >= 0 ? fdopendir(directory) : NULL;
@@ -55,11 +68,41 @@ size_t gp_slurm_marks(u32 *jobs, size_t room)
 	while (list && (entry = readdir(list))) {
 		if (!gp_argument_u64(entry->d_name, &job) || job > UINT32_MAX)
 			continue;
+		if (before && !is_older(directory, entry->d_name, before))
+			continue;
 		if (count < room)
 			jobs[count] = (u32)job;
 		count++;
 	}
 	if (list)
 		closedir(list);
+	return count;
+}
+
+size_t gp_slurm_marks(u32 *jobs, size_t room)
+{
+	return marks_list(0, jobs, room);
+}
+
+size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room)
+{
+	size_t count = marks_list(time(NULL) - (time_t)age_s, jobs, room), processes = 0;
+	u32 *pids = NULL;
+	char text[16];
+	u64 job;
+
+	count = GP_MIN(count, room);
+	/* Without the list of processes none is known to be lost. */
+	if (!count || gp_process_list(root, &pids, &processes))
+		return 0;
+	for (size_t i = 0; i < processes && count; i++) {
+		if (gp_process_environment(root, pids[i], "SLURM_JOB_ID", text, sizeof(text)) ||
+		    !gp_argument_u64(text, &job))
+			continue;
+		for (size_t k = 0; k < count; k++)
+			if (jobs[k] == job)
+				jobs[k--] = jobs[--count];
+	}
+	free(pids);
 	return count;
 }

@@ -11,9 +11,14 @@
 
 #include "base/types.h"
 
+struct gp_root;
+
 /* A job that cannot be marked is held as long as the connection stays. */
 void gp_slurm_mark(u32 job, bool on);
 /* The first `room` of them; how many there are. */
 size_t gp_slurm_marks(u32 *jobs, size_t room);
+/* Those at least `age_s` old that have no process: a job whose epilog did not run. At most `room`.
+ */
+size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/file.h"
 #include "slurm/connection.h"
 #include "slurm/marks.h"
 #include "slurm/plugin.h"
@@ -32,9 +33,12 @@
 #define LATE_MS       50   /* the same after two calls without an answer: many jobs may follow */
 #define LATE          2
 
-#define RENEW_S       1   /* between two looks whether gpreemptd has ended, while a job is held */
-#define RENEW_WAIT_MS 500 /* for all jobs to be held again */
-#define JOBS          256 /* of a node that are held again */
+#define RENEW_S       1    /* between two looks whether gpreemptd has ended, while a job is held */
+#define RENEW_WAIT_MS 500  /* for all jobs to be held again */
+#define JOBS          4096 /* of a node that are held again: as many as gpreemptd holds */
+
+#define TIDY_S        60 /* between two looks for marks of jobs that are gone, and their age */
+#define TIDY_JOBS     64
 
 const char plugin_name[] = "gpreempt task plugin";
 const char plugin_type[] = "task/gpreempt";
@@ -48,7 +52,8 @@ static u32 late; /* calls without an answer, one after the other */
 /* While jobs are suspended, a thread notices that gpreemptd has ended and asks a new one for the
  * holds. */
 static pthread_t renewer;
-static pid_t renewer_process; /* 0: no thread; slurmd may fork to become a daemon */
+static pid_t renewer_process; /* 0: no thread */
+static pthread_t loader;      /* which may fork to become a daemon */
 static bool ending;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -76,12 +81,35 @@ static void renew_all(u64 end)
 		(void)gp_slurm_hold(connection, jobs[i], true, left_ms(end));
 }
 
+/* Marks of jobs that ended without the epilog of the SPANK plugin (it is not installed, or the node
+ * went down): a job with such a number would be held. Without the lock: it reads all processes. */
+static void tidy(void)
+{
+	struct gp_root live = {.dir = ""};
+	u32 jobs[TIDY_JOBS];
+
+	pthread_mutex_unlock(&lock);
+	size_t count = gp_slurm_marks_lost(&live, TIDY_S, jobs, TIDY_JOBS);
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < count; i++) {
+		gp_slurm_mark(jobs[i], false);
+		if (daemon_connection.fd >= 0)
+			(void)gp_slurm_hold(&daemon_connection, jobs[i], false, LATE_MS);
+	}
+}
+
 static void *renew(void *unused)
 {
+	u64 tidied_ns = 0, now;
 	struct timespec until;
 
 	pthread_mutex_lock(&lock);
 	while (!ending) {
+		now = gp_monotonic_ns();
+		if (!tidied_ns || now - tidied_ns >= TIDY_S * GP_NS_PER_S) {
+			tidied_ns = now;
+			tidy();
+		}
 		if (!gp_slurm_marks(NULL, 0)) {
 			pthread_cond_wait(&changed, &lock);
 			continue;
@@ -110,6 +138,23 @@ static void start_renewing(void)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	pthread_cond_signal(&changed);
+}
+
+/*
+ * In a child there is no thread that could unlock the lock, and the connection is the parent's. A
+ * slurmd that becomes a daemon forks from the thread that loaded the plugin, and renews there;
+ * those that will be another program are forked elsewhere.
+ */
+static void forked(void)
+{
+	bool renewed = renewer_process != 0;
+
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&changed, NULL);
+	gp_slurm_close(&daemon_connection);
+	renewer_process = 0;
+	if (renewed && pthread_equal(pthread_self(), loader))
+		start_renewing();
 }
 
 /* ---- holds ---- */
@@ -156,10 +201,14 @@ static void change(u32 job, bool on)
 
 GP_SLURM_EXPORT int init(void)
 {
-	/* slurmstepd loads the plugin as well. A slurmd that was started again has its jobs still.
-	 */
+	/* slurmstepd loads the plugin as well. */
+	if (strcmp(program_invocation_short_name, "slurmd") != 0)
+		return 0;
+	loader = pthread_self();
+	(void)pthread_atfork(NULL, NULL, forked);
+	/* A slurmd that was started again has its jobs still. */
 	pthread_mutex_lock(&lock);
-	if (strcmp(program_invocation_short_name, "slurmd") == 0 && gp_slurm_marks(NULL, 0))
+	if (gp_slurm_marks(NULL, 0))
 		start_renewing();
 	pthread_mutex_unlock(&lock);
 	return 0;

@@ -88,9 +88,8 @@ static bool is_held(const struct play *play)
 {
 	const struct gp_daemon_client *client = client_of(play);
 
-	return client->keep.state == GP_KEPT_HELD ||
-	       (client->keep.state == GP_KEPT_FAILED &&
-		gp_timer_armed(&client->daemon->keep_timer));
+	return client->keep.state == GP_KEPT_HELD || (client->keep.state == GP_KEPT_FAILED &&
+						      gp_timer_armed(&client->daemon->keep_timer));
 }
 
 static bool is_over(const struct play *play)

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -101,6 +102,26 @@ def cannot_freeze():
     if not version:
         return "the control groups of this machine cannot be changed"
     return None if glob.glob(f"/usr/lib/*/slurm-wlm/cgroup_v{version}.so") else f"Slurm has no plugin cgroup/v{version}"
+
+
+class Daemon:
+    """A process that is not a child, as subprocess.Popen has one that is."""
+
+    def __init__(self, pid):
+        self.pid, self.descriptor = pid, os.pidfd_open(pid)
+
+    def poll(self):
+        return 0 if select.select([self.descriptor], [], [], 0)[0] else None
+
+    def send_signal(self, number):
+        signal.pidfd_send_signal(self.descriptor, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, limit=None):
+        if not select.select([self.descriptor], [], [], limit)[0]:
+            raise subprocess.TimeoutExpired("slurmd", limit)
 
 
 class Cluster:
@@ -211,8 +232,19 @@ class Cluster:
             return self.gpreempt(node, "top", "--once").returncode == 0
         self.until(answers, "gpreemptd does not start")
 
-    def start_slurmd(self, node):
-        self.spawn("slurmd-" + node, ["slurmd", "-D", "-N", node], GPREEMPT_DIR=self.sockets(node))
+    def start_slurmd(self, node, forks=False):
+        """As a service (-D), or as a command that leaves a daemon behind."""
+        name = "slurmd-" + node
+        if not forks:
+            self.spawn(name, ["slurmd", "-D", "-N", node], GPREEMPT_DIR=self.sockets(node))
+            return
+        pid_file = os.path.join(self.place, name + ".pid")
+        if os.path.exists(pid_file):
+            os.unlink(pid_file)
+        self.spawn(name, ["slurmd", "-N", node], GPREEMPT_DIR=self.sockets(node)).wait(LIMIT)
+        self.until(lambda: os.path.exists(pid_file) and os.path.getsize(pid_file), "slurmd does not start")
+        with open(pid_file) as file:
+            self.started[name] = Daemon(int(file.read()))
 
     def spawn(self, name, command, **variables):
         with open(os.path.join(self.place, name + ".out"), "a") as out:

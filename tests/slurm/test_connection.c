@@ -227,6 +227,27 @@ static void an_account_is_of_the_user_of_the_job(void **state)
 	daemon_end(pid);
 }
 
+static void a_gpreemptd_that_does_not_read_ends_no_hold(void **state)
+{
+	struct gp_slurm_connection connection = {.fd = -1};
+	pid_t pid = daemon_start(ANSWERS);
+	int status = 0;
+
+	(void)state;
+	assert_int_equal(gp_slurm_open(&connection, WAIT_MS), 0);
+	kill(pid, SIGSTOP);
+	/* More than its socket takes. */
+	for (u32 job = 1; job <= 4096; job++) {
+		status = gp_slurm_hold(&connection, job, true, 0);
+		assert_int_equal(status, -ETIME);
+	}
+	assert_true(connection.fd >= 0);
+	kill(pid, SIGCONT);
+	assert_int_equal(gp_slurm_hold(&connection, 17, true, WAIT_MS), 1);
+	gp_slurm_close(&connection);
+	daemon_end(pid);
+}
+
 /* ---- marks ---- */
 
 static void marks_outlive_the_program_that_made_them(void **state)
@@ -254,6 +275,56 @@ static void marks_outlive_the_program_that_made_them(void **state)
 	snprintf(path, sizeof(path), "%s/slurm", place);
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0700);
+}
+
+static void make_old(u32 job, s64 age_s)
+{
+	struct timespec at[2] = {{.tv_sec = time(NULL) - age_s}, {.tv_sec = time(NULL) - age_s}};
+	char path[sizeof(place) + 32];
+
+	gp_slurm_mark(job, true);
+	snprintf(path, sizeof(path), "%s/slurm/%u", place, job);
+	assert_int_equal(utimensat(AT_FDCWD, path, at, 0), 0);
+}
+
+static void marks_of_jobs_without_a_process_are_lost_after_a_while(void **state)
+{
+	struct gp_root root = {.dir = place};
+	char path[sizeof(place) + 64];
+	u32 jobs[4] = {0};
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/proc", place);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/proc/9", place);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/proc/9/environ", place);
+	assert_int_equal(gp_file_write_atomic(path, "A=1\0SLURM_JOB_ID=18\0B=", 24), 0);
+	make_old(18, 100); /* has a process */
+	make_old(19, 100);
+	make_old(20, 10);
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 1);
+	assert_int_equal(jobs[0], 19);
+	assert_int_equal(gp_slurm_marks_lost(&root, 200, jobs, 4), 0);
+	/* What cannot be read says nothing. */
+	root.dir = "/nonexistent";
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 0);
+	for (u32 job = 18; job <= 20; job++)
+		gp_slurm_mark(job, false);
+}
+
+static void more_marks_than_there_is_room_for_are_counted(void **state)
+{
+	enum { MARKS = 300, ROOM = 256 };
+	u32 jobs[ROOM], before = (u32)gp_slurm_marks(NULL, 0);
+
+	(void)state;
+	for (u32 job = 1000; job < 1000 + MARKS; job++)
+		gp_slurm_mark(job, true);
+	assert_int_equal(gp_slurm_marks(jobs, ROOM), before + MARKS);
+	for (u32 job = 1000; job < 1000 + MARKS; job++)
+		gp_slurm_mark(job, false);
+	assert_int_equal(gp_slurm_marks(jobs, ROOM), before);
 }
 
 /* ---- programs of Slurm ---- */
@@ -305,6 +376,9 @@ int main(void)
 		cmocka_unit_test(the_end_of_gpreemptd_is_noticed),
 		cmocka_unit_test(an_answer_that_was_not_read_does_not_hide_the_end),
 		cmocka_unit_test(an_account_is_of_the_user_of_the_job),
+		cmocka_unit_test(a_gpreemptd_that_does_not_read_ends_no_hold),
+		cmocka_unit_test(marks_of_jobs_without_a_process_are_lost_after_a_while),
+		cmocka_unit_test(more_marks_than_there_is_room_for_are_counted),
 		cmocka_unit_test(marks_outlive_the_program_that_made_them),
 		cmocka_unit_test(a_program_that_hangs_ends_with_the_alarm),
 	};

@@ -192,6 +192,21 @@ class Slurm(OnCluster):
         cluster.until(lambda: not cluster.marks("n1"), "the mark of the job stays")
         self.until_running(self.trainer(), "n1")
 
+    def test_the_mark_of_a_job_that_is_gone_does_not_stay(self):
+        """As one that a node leaves behind when it goes down."""
+        job = self.trainer()
+        self.suspend(job)
+        self.until_held(job, "n1")
+        old = os.path.join(cluster.sockets("n1"), "slurm", "999999")
+        cluster.end("slurmd-n1", signal.SIGKILL)
+        with open(old, "w"):
+            os.utime(old, (time.time() - 3600,) * 2)
+        cluster.start_slurmd("n1")
+        cluster.until(lambda: not os.path.exists(old), "the mark stays")
+        self.assertEqual(cluster.marks("n1"), [job])
+        self.resume(job)
+        self.until_running(job, "n1")
+
     def test_a_requeued_job_runs_again(self):
         job = self.trainer("--requeue")
         self.suspend(job)
@@ -229,6 +244,29 @@ class Slurm(OnCluster):
         self.until_held(job, "n1")
         self.resume(job)
         self.until_running(job, "n1")
+
+    def test_a_slurmd_that_becomes_a_daemon_holds_its_jobs_again(self):
+        job = self.trainer()
+        self.suspend(job)
+        self.until_held(job, "n1")
+        pid = cluster.job_on("n1", job)["pid"]
+        self.until_stopped(pid)
+        cluster.end("slurmd-n1", signal.SIGKILL)
+        cluster.until(lambda: cluster.job_on("n1", job)["owner"] != "slurm", "the hold stays")
+        # It loads its plugins, and then forks.
+        cluster.start_slurmd("n1", forks=True)
+        try:
+            cluster.until(lambda: cluster.job_on("n1", job)["owner"] == "slurm", "slurmd does not hold it again")
+            # What watches over the hold is in the daemon, not in the process that started it.
+            cluster.end("gpreemptd-n1", signal.SIGKILL)
+            cluster.start_gpreemptd("n1")
+            os.kill(pid, signal.SIGCONT)
+            cluster.until(lambda: (cluster.job_on("n1", job) or {}).get("owner") == "slurm", "the daemon does not hold it again")
+            self.resume(job)
+            self.until_running(job, "n1")
+        finally:
+            cluster.end("slurmd-n1")
+            cluster.start_slurmd("n1")
 
     def test_gpreemptd_is_killed_while_a_job_is_suspended(self):
         job = self.trainer()
