@@ -4,7 +4,7 @@
 #include "base/i18n.h"
 #include "cli/command.h"
 #include "selftest/command.h"
-#include "sim/command.h"
+#include "sim/program/command.h"
 #include "vgpu/program/command.h"
 
 /* In groups, as gp_cli_command_group() names them. One a line: columns would make every new command

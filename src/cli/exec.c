@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "sim/command.h"
+#include "sim/program/command.h"
 
 #define GP_EXIT_CANNOT_RUN 125
 

@@ -9,7 +9,8 @@
 
 #include "base/i18n.h"
 
-#define LINE_LIMIT 512
+#define LINE_LIMIT  512
+#define ERROR_LIMIT 20 /* that are reported of one file */
 
 static char *trim(char *text)
 {
@@ -20,6 +21,27 @@ static char *trim(char *text)
 	while (isspace((unsigned char)*text))
 		text++;
 	return text;
+}
+
+/* Keys of a section that is refused: one message about it is enough. */
+static int pass_over(struct gp_sim_reader *r, const char *name, const char *value)
+{
+	(void)r, (void)name, (void)value;
+	return 0;
+}
+
+static int open_section(struct gp_sim_reader *r, const char *name)
+{
+	int error;
+
+	r->key_count = 0;
+	r->section = NULL;
+	error = r->open(r, name);
+	if (error) {
+		r->section = pass_over;
+		r->work = false;
+	}
+	return error;
 }
 
 static int take_line(struct gp_sim_reader *r, char *line)
@@ -38,9 +60,7 @@ static int take_line(struct gp_sim_reader *r, char *line)
 				       "%s:%u: malformed section (expected [NAME])", r->file,
 				       r->line);
 		*close = '\0';
-		r->key_count = 0;
-		r->section = NULL;
-		return r->open(r, trim(line + 1));
+		return open_section(r, trim(line + 1));
 	}
 	if (r->work)
 		return gp_sim_reader_work(r, line);
@@ -65,22 +85,28 @@ static int take_line(struct gp_sim_reader *r, char *line)
 int gp_sim_reader_lines(struct gp_sim_reader *r, const char *text, size_t size)
 {
 	const char *end = text + size;
-	int error = 0;
+	int error = 0, first = 0, errors = 0;
 
-	while (!error && text < end) {
+	while (errors < ERROR_LIMIT && error != -ENOMEM && text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 		size_t length = (size_t)((stop ? stop : end) - text);
 		char line[LINE_LIMIT];
 
 		r->line++;
-		if (length >= sizeof(line) || memchr(text, '\0', length))
-			return gp_fail(r->diag, -EINVAL,
-				       "%s:%u: the line is too long or contains NUL bytes", r->file,
-				       r->line);
-		memcpy(line, text, length);
-		line[length] = '\0';
-		error = take_line(r, line);
 		text += length + 1;
+		if (length >= sizeof(line) || memchr(text - length - 1, '\0', length)) {
+			error = gp_fail(r->diag, -EINVAL,
+					"%s:%u: the line is too long or contains NUL bytes",
+					r->file, r->line);
+		} else {
+			memcpy(line, text - length - 1, length);
+			line[length] = '\0';
+			error = take_line(r, line);
+		}
+		first = first ? first : error;
+		errors += error != 0;
 	}
-	return error;
+	if (errors == ERROR_LIMIT)
+		gp_diag(r->diag, GP_NOTE, "%s: further errors are not listed", r->file);
+	return first;
 }

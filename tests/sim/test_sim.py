@@ -172,6 +172,9 @@ class Sim(unittest.TestCase):
             self.assertAlmostEqual(row["lost_gpu_hours"], 300 / 3600 if row["arrangement"] == "requeue" else 0)
         text = sim("--html", self.path("c.html"), self.path("c.sim")).stdout
         self.assertIn("Gain of sharing", text)
+        # Sharing is not the only arrangement with a gain: what requeue loses stands beside it.
+        self.assertRegex(text, r"kill-and-requeue: [+-][0-9.]+ %, with [0-9]+ GPU hours lost")
+        self.assertIn("fit into the memory of a shared GPU", text)
         page = pathlib.Path(self.path("c.html")).read_text()
         self.assertIn("&lt;i&gt;Two", page)
         self.assertIn("GPU hours of offline work", page)
@@ -180,6 +183,36 @@ class Sim(unittest.TestCase):
             run = sim(*arguments, self.path("c.sim"))
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)
+
+    def test_each_section_of_a_cluster_has_rows_of_its_own(self):
+        pathlib.Path(self.path("jobs.csv")).write_text("submit_s,class,nodes,gpus,run_s\n5,offline,1,1,60\n")
+        pathlib.Path(self.path("c.sim")).write_text(
+            "[run]\ntime = 4h\n[cluster]\nnodes = 1\ngpus = 2\nshare = 100%\n[trace]\nfile = jobs.csv\n"
+            "[job night]\nclass = offline\narrival = every 1h\nrun = 10min\n[job day]\nclass = offline\narrival = every 2h\nrun = 10min\n")
+        answer = json.loads(sim("--json", self.path("c.sim")).stdout)
+        rows = {(row["job"], row["arrangement"]): row for row in answer["sections"]}
+        self.assertEqual(len(rows), 9)
+        for arrangement in ("exclusive", "requeue", "share"):
+            self.assertEqual([rows[job, arrangement]["arrived"] for job in ("night", "day", "[trace]")], [3, 1, 1])
+            whole = next(row for row in answer["jobs"] if row["class"] == "offline" and row["arrangement"] == arrangement)
+            for key in ("arrived", "completed", "running", "waiting", "killed"):
+                self.assertEqual(sum(rows[job, arrangement][key] for job in ("night", "day", "[trace]")), whole[key], key)
+
+    def test_every_error_of_a_scenario_is_reported(self):
+        pathlib.Path(self.path("c.sim")).write_text(
+            "[cluster]\nnodes = x\n[nonsense]\na = 1\nb = 2\n[job a]\nclass = fast\nrun = 1h\nbusy = 300%\n")
+        run = sim(self.path("c.sim"))
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual([int(number) for number in re.findall(r"c\.sim:([0-9]+): ", run.stderr)], [2, 3, 7, 9])
+        pathlib.Path(self.path("c.sim")).write_text("[cluster]\n" + "nodes = x\n[cluster]\n" * 30)
+        run = sim(self.path("c.sim"))
+        self.assertEqual((len(re.findall("c.sim:[0-9]+:", run.stderr)), "further errors" in run.stderr), (20, True))
+        # Of a trace as well.
+        pathlib.Path(self.path("jobs.csv")).write_text("submit_s,class,nodes,gpus,run_s\nx,offline,1,1,60\n5,offline,1,1,60\n5,fast,1,1,60\n")
+        pathlib.Path(self.path("c.sim")).write_text("[cluster]\n[trace]\nfile = jobs.csv\n")
+        run = sim(self.path("c.sim"))
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual(re.findall(r"jobs\.csv:([0-9]+): ", run.stderr), ["2", "4"])
 
     def test_the_shipped_cluster_shows_what_sharing_gains(self):
         answer = json.loads(sim("--json", "cluster").stdout)

@@ -10,7 +10,7 @@
 
 #include "base/parse.h"
 #include "cli/command.h"
-#include "sim/command.h"
+#include "sim/program/command.h"
 #include "trace/analyse/recording.h"
 #include "trace/read/plain.h"
 

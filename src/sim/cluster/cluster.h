@@ -17,11 +17,12 @@
 
 enum {
 	GP_SIM_CLUSTER_NODES = 100000,
-	GP_SIM_CLUSTER_GPUS = 16,      /* of a node */
-	GP_SIM_CLUSTER_KINDS = 256,    /* [job NAME] sections */
-	GP_SIM_CLUSTER_JOBS = 4 << 20, /* that arrive */
-	GP_SIM_CLUSTER_SIZES = 64,     /* different numbers of nodes and GPUs, of each class */
-	GP_SIM_CLUSTER_LOADS = 11,     /* of 0, 10, .. 100 % */
+	GP_SIM_CLUSTER_GPUS = 16,                     /* of a node */
+	GP_SIM_CLUSTER_KINDS = 256,                   /* [job NAME] sections */
+	GP_SIM_CLUSTER_TRACED = GP_SIM_CLUSTER_KINDS, /* the "section" of jobs of a trace */
+	GP_SIM_CLUSTER_JOBS = 4 << 20,                /* that arrive */
+	GP_SIM_CLUSTER_SIZES = 64, /* different numbers of nodes and GPUs, of each class */
+	GP_SIM_CLUSTER_LOADS = 11, /* of 0, 10, .. 100 % */
 	GP_SIM_CLUSTER_NAME = 48,
 };
 
@@ -47,6 +48,7 @@ struct gp_sim_cluster_job {
 	u64 checkpoint_ns; /* of its work; 0: it starts again from nothing */
 	u32 nodes, gpus;
 	u32 busy;
+	u16 kind; /* its section, or GP_SIM_CLUSTER_TRACED */
 	bool online;
 };
 

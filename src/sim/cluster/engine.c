@@ -81,9 +81,26 @@ static void release(struct gp_sim_cluster_engine *e, u32 index)
 	free(gpus);
 }
 
+/* What a job counts in: its class, and its section of the scenario. */
+struct counted {
+	struct gp_sim_cluster_class *in[2];
+	u32 count;
+};
+
+static struct counted counted(const struct gp_sim_cluster_engine *e,
+			      const struct gp_sim_cluster_job *job)
+{
+	struct gp_sim_cluster_class *kinds = e->out->kinds;
+
+	return (struct counted){.in = {job->online ? &e->out->online : &e->out->offline,
+				       kinds ? &kinds[job->kind] : NULL},
+				.count = kinds ? 2 : 1};
+}
+
 static void kill_task(struct gp_sim_cluster_engine *e, u32 index)
 {
 	struct gp_sim_cluster_task *task = &e->tasks[index];
+	struct counted in = counted(e, &e->cluster->jobs[index]);
 
 	gp_sim_cluster_settle_task(e, index);
 	for (u32 i = 0; i < gp_sim_cluster_size(&e->cluster->jobs[index]); i++)
@@ -91,7 +108,8 @@ static void kill_task(struct gp_sim_cluster_engine *e, u32 index)
 	gp_sim_cluster_lose(e, index);
 	release(e, index);
 	task->killed = true;
-	e->out->offline.kills++;
+	for (u32 i = 0; i < in.count; i++)
+		in.in[i]->kills++;
 	gp_sim_cluster_wait(e, index);
 }
 
@@ -102,14 +120,16 @@ static void begin(struct gp_sim_cluster_engine *e, u32 index)
 {
 	const struct gp_sim_cluster_job *job = &e->cluster->jobs[index];
 	struct gp_sim_cluster_task *task = &e->tasks[index];
-	struct gp_sim_cluster_class *class = job->online ? &e->out->online : &e->out->offline;
+	struct counted in = counted(e, job);
 
 	task->state = GP_SIM_CLUSTER_RUNS;
 	task->settled_ns = e->now;
 	task->turn++;
-	class->starts++;
-	if (!task->killed)
-		gp_histogram_add(&class->wait, e->now - job->at_ns);
+	for (u32 i = 0; i < in.count; i++) {
+		in.in[i]->starts++;
+		if (!task->killed)
+			gp_histogram_add(&in.in[i]->wait, e->now - job->at_ns);
+	}
 	if (job->online)
 		gp_sim_cluster_event(e, e->now + job->run_ns, index);
 	update_all(e, index, task->gpus);
@@ -147,6 +167,7 @@ static void end(struct gp_sim_cluster_engine *e, u32 index)
 {
 	const struct gp_sim_cluster_job *job = &e->cluster->jobs[index];
 	struct gp_sim_cluster_task *task = &e->tasks[index];
+	struct counted in = counted(e, job);
 
 	if (!job->online) {
 		for (u32 i = 0; i < gp_sim_cluster_size(job); i++)
@@ -154,7 +175,8 @@ static void end(struct gp_sim_cluster_engine *e, u32 index)
 		gp_sim_cluster_settle_task(e, index);
 	}
 	task->state = GP_SIM_CLUSTER_DONE;
-	(job->online ? &e->out->online : &e->out->offline)->completed++;
+	for (u32 i = 0; i < in.count; i++)
+		in.in[i]->completed++;
 	release(e, index);
 }
 
@@ -162,8 +184,10 @@ static void arrive(struct gp_sim_cluster_engine *e)
 {
 	const struct gp_sim_cluster_job *job = &e->cluster->jobs[e->next];
 	struct gp_sim_cluster_task *task = &e->tasks[e->next];
+	struct counted in = counted(e, job);
 
-	(job->online ? &e->out->online : &e->out->offline)->arrived++;
+	for (u32 i = 0; i < in.count; i++)
+		in.in[i]->arrived++;
 	task->left = job->online ? 0 : job->run_ns * GP_SIM_CLUSTER_FULL;
 	gp_sim_cluster_wait(e, e->next++);
 }
@@ -197,6 +221,25 @@ static bool step(struct gp_sim_cluster_engine *e)
 	return true;
 }
 
+static void count_end(struct gp_sim_cluster_engine *e, u32 index)
+{
+	const struct gp_sim_cluster_task *task = &e->tasks[index];
+	const struct gp_sim_cluster_job *job = &e->cluster->jobs[index];
+	struct counted in = counted(e, job);
+
+	for (u32 i = 0; i < in.count; i++) {
+		struct gp_sim_cluster_class *class = in.in[i];
+
+		class->running +=
+			task->state == GP_SIM_CLUSTER_STARTS || task->state == GP_SIM_CLUSTER_RUNS;
+		if (task->state != GP_SIM_CLUSTER_WAITS)
+			continue;
+		class->waiting++;
+		if (!task->killed)
+			class->waited_ns = GP_MAX(class->waited_ns, e->now - job->at_ns);
+	}
+}
+
 /* Accounts for what still runs or waits at the end. */
 static void finish(struct gp_sim_cluster_engine *e)
 {
@@ -208,20 +251,9 @@ static void finish(struct gp_sim_cluster_engine *e)
 	for (u32 i = 0; i < gpus; i++)
 		gp_sim_cluster_settle_gpu(e, i);
 	for (u32 i = 0; i < e->next; i++) {
-		struct gp_sim_cluster_task *task = &e->tasks[i];
-		const struct gp_sim_cluster_job *job = &e->cluster->jobs[i];
-		struct gp_sim_cluster_class *class =
-			job->online ? &e->out->online : &e->out->offline;
-
-		if (task->state == GP_SIM_CLUSTER_RUNS && !job->online)
+		if (e->tasks[i].state == GP_SIM_CLUSTER_RUNS && !e->cluster->jobs[i].online)
 			gp_sim_cluster_settle_task(e, i);
-		class->running +=
-			task->state == GP_SIM_CLUSTER_STARTS || task->state == GP_SIM_CLUSTER_RUNS;
-		if (task->state != GP_SIM_CLUSTER_WAITS)
-			continue;
-		class->waiting++;
-		if (!task->killed)
-			class->waited_ns = GP_MAX(class->waited_ns, e->now - job->at_ns);
+		count_end(e, i);
 	}
 }
 
@@ -269,7 +301,7 @@ int gp_sim_cluster_run(const struct gp_sim_cluster *cluster,
 	struct gp_sim_cluster_engine *e = calloc(1, sizeof(*e));
 	int error;
 
-	*out = (struct gp_sim_cluster_result){0};
+	*out = (struct gp_sim_cluster_result){.kinds = out->kinds};
 	if (!e)
 		return gp_fail(diag, -ENOMEM, "out of memory");
 	e->cluster = cluster;

@@ -55,6 +55,8 @@ struct gp_sim_cluster_result {
 	bool cut; /* stopped by the limit on events */
 	gp_sim_gpu_time use[GP_SIM_CLUSTER_USES];
 	struct gp_sim_cluster_class online, offline;
+	/* The caller's, GP_SIM_CLUSTER_TRACED + 1 of them: of each section. NULL: not counted. */
+	struct gp_sim_cluster_class *kinds;
 };
 
 struct gp_sim_cluster_options {

@@ -26,6 +26,8 @@ int gp_sim_cluster_add_job(struct gp_sim_cluster *cluster, const struct gp_sim_c
 
 /* ---- the trace ---- */
 
+#define ERROR_LIMIT 20 /* that are reported of one trace */
+
 enum column { SUBMIT, CLASS, NODES, GPUS, RUN, BUSY, CHECKPOINT, COLUMNS };
 
 static const char *const columns[] = {
@@ -43,6 +45,7 @@ struct trace {
 	const char *file;
 	struct gp_diag *diag;
 	bool header;
+	u32 errors;
 	size_t field[COLUMNS]; /* SIZE_MAX: the file does not have it */
 };
 
@@ -68,10 +71,13 @@ static int take_header(struct trace *trace, const struct gp_csv_record *record)
 	return 0;
 }
 
-static int wrong(const struct trace *trace, const struct gp_csv_record *record, enum column column)
+/* The other records are looked at as well. */
+static int wrong(struct trace *trace, const struct gp_csv_record *record, enum column column)
 {
-	return gp_fail(trace->diag, -EINVAL, "%s:%llu: invalid value in column %s", trace->file,
-		       (unsigned long long)record->line, columns[column]);
+	int error = gp_fail(trace->diag, -EINVAL, "%s:%llu: invalid value in column %s",
+			    trace->file, (unsigned long long)record->line, columns[column]);
+
+	return ++trace->errors == ERROR_LIMIT ? error : 0;
 }
 
 /* A column that may be missing or empty has its value already. */
@@ -122,6 +128,7 @@ static int take_record(void *ctx, const struct gp_csv_record *record)
 					  .nodes = (u32)value[NODES],
 					  .gpus = (u32)value[GPUS],
 					  .busy = (u32)value[BUSY] * 10,
+					  .kind = GP_SIM_CLUSTER_TRACED,
 					  .online = field_is(class, "online")};
 	error = gp_sim_cluster_add_job(trace->cluster, &job);
 	return error == -E2BIG ? gp_fail(trace->diag, error, "%s: too many jobs (maximum %d)",
@@ -139,6 +146,8 @@ int gp_sim_cluster_trace(struct gp_sim_cluster *cluster, const char *path, struc
 		return gp_fail(diag, -errno, "cannot read %s: %s", path, strerror(errno));
 	error = gp_csv_read(fd, path, diag, take_record, &trace, &stats);
 	close(fd);
+	if (!error && trace.errors)
+		error = -EINVAL;
 	if (!error && stats.damaged)
 		error = gp_fail(diag, -EINVAL, "%s:%llu: damaged record", path,
 				(unsigned long long)stats.first_bad_line);
@@ -163,6 +172,7 @@ static int draw(struct gp_sim_cluster *cluster, u32 index)
 						 .nodes = kind->nodes,
 						 .gpus = kind->gpus,
 						 .busy = kind->busy,
+						 .kind = (u16)index,
 						 .online = kind->online};
 
 		at += GP_MAX(distance, 1);
@@ -194,7 +204,8 @@ static int by_time(const void *a, const void *b)
 	order = order ? order : compare(first->gpus, second->gpus);
 	order = order ? order : compare(first->run_ns, second->run_ns);
 	order = order ? order : compare(first->checkpoint_ns, second->checkpoint_ns);
-	return order ? order : compare(first->busy, second->busy);
+	order = order ? order : compare(first->busy, second->busy);
+	return order ? order : compare(first->kind, second->kind);
 }
 
 /* Jobs that are sorted: those of a trace that the run is too short for. */

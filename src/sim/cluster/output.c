@@ -111,11 +111,10 @@ static void put_class(struct gp_doc *doc, const char *arrangement, const char *n
 	gp_doc_cell(doc, gp_v_if(class->arrived, gp_v_ns(longest)));
 }
 
-static void put_classes(struct gp_doc *doc, const struct gp_sim_cluster_result *results)
+static void put_class_columns(struct gp_doc *doc, const char *key, const char *title)
 {
-	gp_doc_table(doc, "jobs", _("Jobs and how long they waited for their first start"));
 	gp_doc_column(doc, "arrangement", "ARRANGEMENT");
-	gp_doc_column(doc, "class", "CLASS");
+	gp_doc_column(doc, key, title);
 	gp_doc_column(doc, "arrived", "ARRIVED");
 	gp_doc_column(doc, "completed", "COMPLETED");
 	gp_doc_column(doc, "running", "RUNNING");
@@ -125,9 +124,30 @@ static void put_classes(struct gp_doc *doc, const struct gp_sim_cluster_result *
 	gp_doc_column(doc, "wait_p50_ns", "P50");
 	gp_doc_column(doc, "wait_p99_ns", "P99");
 	gp_doc_column(doc, "wait_max_ns", "MAX");
+}
+
+static void put_classes(struct gp_doc *doc, const struct gp_sim_cluster_result *results)
+{
+	gp_doc_table(doc, "jobs", _("Jobs and how long they waited for their first start"));
+	put_class_columns(doc, "class", "CLASS");
 	for (int a = 0; a < GP_SIM_CLUSTER_ARRANGEMENTS; a++) {
 		put_class(doc, label(a), "online", &results[a].online);
 		put_class(doc, label(a), "offline", &results[a].offline);
+	}
+}
+
+/* A row of each section of the scenario under each arrangement. */
+static void put_kinds(struct gp_doc *doc, const struct gp_sim_cluster *cluster,
+		      const struct gp_sim_cluster_result *results)
+{
+	gp_doc_table(doc, "sections", _("Each [job] of the scenario"));
+	put_class_columns(doc, "job", "JOB");
+	for (size_t i = 0; i <= GP_SIM_CLUSTER_TRACED; i++) {
+		const char *name = i < cluster->kind_count ? cluster->kinds[i].name : "[trace]";
+
+		for (int a = 0; a < GP_SIM_CLUSTER_ARRANGEMENTS; a++)
+			if (results[a].kinds && results[a].kinds[i].arrived)
+				put_class(doc, label(a), name, &results[a].kinds[i]);
 	}
 }
 
@@ -204,14 +224,20 @@ static void put_pictures(struct gp_doc *doc, const struct gp_sim_cluster_result 
 static void put_headline(struct gp_doc *doc, const struct gp_sim_cluster_result *results)
 {
 	double alone = hours(&results[GP_SIM_CLUSTER_EXCLUSIVE], GP_SIM_CLUSTER_OFFLINE),
-	       shared = hours(&results[GP_SIM_CLUSTER_SHARE], GP_SIM_CLUSTER_OFFLINE);
-	char figure[32];
+	       shared = hours(&results[GP_SIM_CLUSTER_SHARE], GP_SIM_CLUSTER_OFFLINE),
+	       requeue = hours(&results[GP_SIM_CLUSTER_REQUEUE], GP_SIM_CLUSTER_OFFLINE),
+	       lost = hours(&results[GP_SIM_CLUSTER_REQUEUE], GP_SIM_CLUSTER_LOST) +
+		      hours(&results[GP_SIM_CLUSTER_REQUEUE], GP_SIM_CLUSTER_RESTART);
+	char figure[32], text[256];
 
 	if (alone <= 0)
 		return;
 	snprintf(figure, sizeof(figure), "%+.1f %%", 100 * (shared - alone) / alone);
-	gp_doc_headline(doc, figure,
-			_("offline work when GPUs are shared, against exclusive GPUs"));
+	snprintf(text, sizeof(text),
+		 _("offline work when GPUs are shared, against exclusive GPUs; kill-and-requeue: "
+		   "%+.1f %%, with %.0f GPU hours lost in kills and restarts"),
+		 100 * (requeue - alone) / alone, lost);
+	gp_doc_headline(doc, figure, text);
 }
 
 struct gp_doc *
@@ -230,11 +256,15 @@ gp_sim_cluster_doc(const struct gp_sim_cluster *cluster,
 	put_headline(doc, results);
 	put_uses(doc, cluster, results);
 	put_classes(doc, results);
+	put_kinds(doc, cluster, results);
 	put_gains(doc, results);
 	put_shares(doc, cluster);
 	gp_doc_line(doc,
 		    "USED is the part of all GPU time that did work of online jobs, or work of "
 		    "offline jobs that was not lost.");
+	gp_doc_line(doc,
+		    "It is assumed that both jobs fit into the memory of a shared GPU, and that at "
+		    "most one online and one offline job share it.");
 	gp_doc_line(doc, "All times come from the GPU model; nothing was measured.");
 	put_pictures(doc, results);
 	gp_doc_open_list(doc, "runs", NULL);
@@ -295,10 +325,14 @@ struct gp_doc *gp_sim_cluster_compare(const char *name, const char *text, size_t
 {
 	struct gp_sim_cluster_result *results =
 		calloc(GP_SIM_CLUSTER_ARRANGEMENTS, sizeof(*results));
+	struct gp_sim_cluster_class *kinds =
+		calloc(GP_SIM_CLUSTER_ARRANGEMENTS * (GP_SIM_CLUSTER_TRACED + 1), sizeof(*kinds));
 	struct gp_sim_cluster cluster;
 	struct gp_doc *doc = NULL;
-	int error = results ? 0 : gp_fail(diag, -ENOMEM, "out of memory");
+	int error = results && kinds ? 0 : gp_fail(diag, -ENOMEM, "out of memory");
 
+	for (size_t a = 0; !error && a < GP_SIM_CLUSTER_ARRANGEMENTS; a++)
+		results[a].kinds = kinds + a * (GP_SIM_CLUSTER_TRACED + 1);
 	gp_sim_cluster_init(&cluster);
 	if (!error)
 		error = gp_sim_cluster_parse(&cluster, name, text, size, diag);
@@ -315,6 +349,7 @@ struct gp_doc *gp_sim_cluster_compare(const char *name, const char *text, size_t
 	if (!error)
 		doc = gp_sim_cluster_doc(&cluster, results);
 	gp_sim_cluster_free(&cluster);
+	free(kinds);
 	free(results);
 	return doc;
 }

@@ -268,14 +268,16 @@ static int open_section(struct gp_sim_reader *r, const char *name)
 
 static int check_kinds(const struct gp_sim_cluster *cluster, const char *name, struct gp_diag *diag)
 {
+	int error = 0;
+
 	for (size_t i = 0; i < cluster->kind_count; i++) {
 		const struct gp_sim_cluster_kind *kind = &cluster->kinds[i];
 
 		if (!kind->run_ns || !kind->arrival)
-			return gp_fail(diag, -EINVAL, "%s:%u: job %s: arrival and run are missing",
-				       name, kind->line, kind->name);
+			error = gp_fail(diag, -EINVAL, "%s:%u: job %s: arrival and run are missing",
+					name, kind->line, kind->name);
 	}
-	return 0;
+	return error;
 }
 
 bool gp_sim_cluster_is(const char *text, size_t size)

@@ -3,7 +3,7 @@
  * The options, without what they do: gpreempt prints help, completion and manual from this table
  * and starts gpreempt-sim, which parses with the same table.
  */
-#include "sim/command.h"
+#include "sim/program/command.h"
 
 static const struct gp_option options[] = {
 	{GP_SIM_OPTION_POLICY, "policy", GP_REQUIRED_ARGUMENT, "NAME,...", GP_COMPLETE_POLICY,

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "show/term.h"
 #include "sim/cluster/output.h"
-#include "sim/command.h"
+#include "sim/program/command.h"
 #include "sim/experiment.h"
 #include "sim/grid.h"
 #include "sim/judge.h"
