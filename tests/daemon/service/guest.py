@@ -324,6 +324,30 @@ class Amd(OnVirtualGpu):
         # Nothing went wrong: no warning, no error.
         self.assertEqual([text for text, level in by_text.items() if int(level) < 6], [])
 
+    def test_decisions_are_fields_of_the_journal(self):
+        """Of a real journald: found by any of them, and complete."""
+        self.configure(ACT.replace("[daemon]\n", "[daemon]\ndecision_log = journal\n", 1))
+        since = cursor()
+        systemctl("start", UNIT)
+        trainer, server = self.pair()
+        self.held_again()
+        pid = self.job("offline_trainer")["pid"]
+        found = []
+
+        def entries():
+            subprocess.run(["journalctl", "--sync"], check=False)
+            out = subprocess.run(["journalctl", "--output", "json", "--all", "--after-cursor", since, "GPREEMPT_KIND=suspend",
+                                  f"GPREEMPT_JOB_PID={pid}"], stdout=subprocess.PIPE, text=True, check=False).stdout
+            found[:] = [json.loads(line) for line in out.splitlines()]
+            return found
+        self.until(entries, "no decision is in the journal")
+        entry = found[0]
+        self.assertEqual((entry["GPREEMPT_JOB_NAME"], entry["GPREEMPT_OTHER_NAME"]), ("offline_trainer", "online_server"))
+        self.assertEqual((entry["_SYSTEMD_UNIT"], entry["SYSLOG_IDENTIFIER"], entry["PRIORITY"]), (UNIT, "gpreemptd", "6"))
+        self.assertRegex(entry["MESSAGE"], r"suspend: offline_trainer \(pid \d+\), online_server")
+        for field in ("GPREEMPT_DECISION", "GPREEMPT_JOB", "GPREEMPT_OTHER_PID", "GPREEMPT_GPU", "GPREEMPT_WHY", "MESSAGE_ID"):
+            self.assertIn(field, entry)
+
     def test_several_users(self):
         systemctl("start", UNIT)
         trainer, _ = self.pair()
