@@ -214,7 +214,10 @@ with_resident(const struct gp_sim_oracle_request *requests, size_t count,
 	if (k < limits->servers)
 		result.reloads = count_reloads(requests, count, limits->servers, k, scratch->next,
 					       scratch->needed);
-	result.change_ns = result.reloads * (2 * limits->change_ns + queues);
+	/* The visit itself has the cost of one: its first server comes as the batch program goes.
+	 */
+	result.change_ns = (result.reloads - GP_MIN(result.reloads, best.visits)) *
+			   (limits->change_ns + limits->queue_ns);
 	result.turn_ns = turns_of(limits, time_ns, best.visits) * visit;
 	lost = work_ns + best.lost_ns + result.change_ns + result.turn_ns;
 	result.offline_ns = time_ns > lost ? time_ns - lost : 0;

@@ -11,9 +11,11 @@
  *   resume_ns after it, in which the GPU does nothing, whatever the number of batch programs.
  * - The GPU runs programs only while they have one of its places (VMIDs). It keeps the best number
  *   k of servers on the hardware. Each queue there makes every stop and start longer, because the
- *   hardware takes all queues off and on again. A request to another server costs two more such
- *   changes, one for it and one for the server whose place it gets: the one that is needed last.
- *   Requests of one server of which the next comes before the last is due cost that once.
+ *   hardware takes all queues off and on again. A request to another server costs an unmap and a
+ *   map more: the server whose place it gets, the one that is needed last, leaves first, so that
+ *   nothing else need be on the hardware then. The first one of a visit costs nothing: the batch
+ *   program leaves as it comes. Requests of one server of which the next comes before the last is
+ *   due cost that once.
  * - Each batch program runs at least once in max_suspend_ns, as the scheduler promises. The change
  *   from one to the next is free where a visit lies between them.
  * - A request takes work_ns from arrived_ns on and is done by due_ns. A judge takes the time at

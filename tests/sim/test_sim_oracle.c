@@ -75,8 +75,9 @@ static void requests_may_come_in_any_order(void **state)
 	assert_int_equal(solve(mixed, 2, 3, 2, 100).offline_ns, 70);
 }
 
-/* Three servers in turn, 100 apart, on a GPU with two places: 10 for a change, 1 for each queue. */
-static void servers_beyond_the_places_cost_changes(void **state)
+/* Three servers in turn, 100 apart: each comes with its visit, so that one place is enough, and
+ * each queue that stays would cost. */
+static void a_server_that_comes_with_its_visit_costs_nothing(void **state)
 {
 	struct gp_sim_oracle_limits limits = {.servers = 3,
 					      .places = 2,
@@ -90,18 +91,60 @@ static void servers_beyond_the_places_cost_changes(void **state)
 	for (u32 i = 0; i < 6; i++)
 		requests[i] = (struct gp_sim_oracle_request){100 * (i + 1), 10, 0, i % 3};
 	assert_int_equal(gp_sim_oracle(requests, 6, &cost, &limits, 1000, &result), 0);
+	assert_int_equal(result.resident, 1);
+	assert_int_equal(result.reloads, 3);
+	assert_int_equal(result.change_ns, 0);
+	assert_int_equal(result.offline_ns, 1000 - 60 - 6 * 5);
+}
+
+/* Three servers in turn, in one visit, on a GPU with two places or one. */
+static void servers_beyond_the_places_cost_changes(void **state)
+{
+	struct gp_sim_oracle_limits limits = {.servers = 3, .places = 2, .change_ns = 10};
+	struct gp_sim_oracle_cost cost = {3, 2};
+	static const struct gp_sim_oracle_request turns[] = {{100, 10, 0, 0}, {101, 10, 0, 1},
+							     {102, 10, 0, 2}, {125, 10, 0, 0},
+							     {135, 10, 0, 1}, {145, 10, 0, 2}};
+	struct gp_sim_oracle_request requests[6];
+	struct gp_sim_oracle_result result;
+
+	(void)state;
+	memcpy(requests, turns, sizeof(turns));
+	assert_int_equal(gp_sim_oracle(requests, 6, &cost, &limits, 1000, &result), 0);
 	/* 0 1 2: server 1 is needed last and makes room; 0 stays; then 1 comes back, and 2 stays.
 	 */
+	assert_int_equal(result.visits, 1);
 	assert_int_equal(result.resident, 2);
 	assert_int_equal(result.reloads, 1);
-	assert_int_equal(result.change_ns, 2 * 10 + 2);
-	assert_int_equal(result.offline_ns, 1000 - 60 - 6 * (5 + 2) - 22);
-	/* With a place for each no change is needed, and every queue costs. */
-	limits.places = 3;
+	assert_int_equal(result.offline_ns, 1000 - 60 - 5);
+	limits.places = 1;
+	memcpy(requests, turns, sizeof(turns));
 	assert_int_equal(gp_sim_oracle(requests, 6, &cost, &limits, 1000, &result), 0);
-	assert_int_equal(result.resident, 3);
-	assert_int_equal(result.reloads, 0);
-	assert_int_equal(result.offline_ns, 1000 - 60 - 6 * (5 + 4));
+	assert_int_equal(result.reloads, 3);
+	assert_int_equal(result.change_ns, 2 * 10); /* one comes with the visit */
+	assert_int_equal(result.offline_ns, 1000 - 60 - 5 - 20);
+}
+
+static void a_visit_has_one_change_of_servers_for_nothing(void **state)
+{
+	struct gp_sim_oracle_limits limits = {.servers = 2,
+					      .places = 1,
+					      .change_ns = 10,
+					      .queue_ns = 1};
+	struct gp_sim_oracle_cost cost = {3, 2};
+	/* One visit: servers 0, 1, and both again when they have lost their place. */
+	struct gp_sim_oracle_request requests[] = {{100, 10, 0, 0},
+						   {101, 10, 0, 1},
+						   {112, 10, 0, 0},
+						   {121, 10, 0, 1}};
+	struct gp_sim_oracle_result result;
+
+	(void)state;
+	assert_int_equal(gp_sim_oracle(requests, 4, &cost, &limits, 1000, &result), 0);
+	assert_int_equal(result.visits, 1);
+	assert_int_equal(result.reloads, 2);
+	assert_int_equal(result.change_ns, 10 + 1);
+	assert_int_equal(result.offline_ns, 1000 - 40 - 5 - 11);
 }
 
 static void requests_of_a_server_that_may_wait_cost_one_change(void **state)
@@ -410,7 +453,9 @@ int main(void)
 		cmocka_unit_test(a_gap_shorter_than_a_preemption_is_a_pause),
 		cmocka_unit_test(requests_that_may_wait_share_a_visit),
 		cmocka_unit_test(requests_may_come_in_any_order),
+		cmocka_unit_test(a_server_that_comes_with_its_visit_costs_nothing),
 		cmocka_unit_test(servers_beyond_the_places_cost_changes),
+		cmocka_unit_test(a_visit_has_one_change_of_servers_for_nothing),
 		cmocka_unit_test(requests_of_a_server_that_may_wait_cost_one_change),
 		cmocka_unit_test(batch_programs_have_their_turns),
 		cmocka_unit_test(costs_are_those_of_the_chip),
