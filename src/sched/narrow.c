@@ -50,14 +50,17 @@ static u64 bound(const struct gp_sched *s, const struct gp_sched_device *d)
 	return gp_sched_narrow_bound(s, d->index, d->narrow_ageing);
 }
 
+static u64 longest_turn(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	return GP_MAX(4 * gp_sched_narrow_shield(s, d->index), 16 * (d->suspend_ns + d->resume_ns));
+}
+
 u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
 	u64 turn = d->turn_ns ? d->turn_ns : bound(s, d) / 4 / GP_MAX(d->contenders, 1);
-	u64 cost = d->suspend_ns + d->resume_ns;
-	u64 most = GP_MAX(4 * gp_sched_narrow_shield(s, device), 16 * cost);
 
-	return GP_MAX(GP_MIN(turn, most), 2 * cost);
+	return GP_MAX(GP_MIN(turn, longest_turn(s, d)), 2 * (d->suspend_ns + d->resume_ns));
 }
 
 u64 gp_sched_narrow_shield(const struct gp_sched *s, u32 device)
@@ -226,7 +229,7 @@ static void set_turn(const struct gp_sched *s, struct gp_sched_device *d)
 		turn = GP_MIN(GP_MAX(turn, last / 2), 2 * last);
 	else
 		turn = gp_scale(round, slot_time(s, d), passed) / GP_MAX(d->contenders, 1);
-	d->turn_ns = GP_MAX(GP_MIN(turn, round), 1);
+	d->turn_ns = GP_MAX(GP_MIN(turn, GP_MIN(round, 2 * longest_turn(s, d))), 1);
 	d->run_ns = slot_time(s, d) / GP_MAX(d->slot_count, 1);
 }
 

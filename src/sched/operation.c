@@ -113,7 +113,8 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 	j->held_by = action->reason.id;
 	j->shield = GP_SCHED_SHIELD_NONE;
 	j->outlived = false;
-	j->suspends += why != GP_SCHED_WHY_PARKED; /* that denies it nothing */
+	j->was_idle = why == GP_SCHED_WHY_PARKED;
+	j->suspends += !j->was_idle; /* that denies it nothing */
 	if (!s->held++)
 		gp_sched_set_timer(s, s->timer_renew, gp_later(s->now, s->config.lease_ns / 3));
 	gp_list_for_each (link, &j->members) {
@@ -321,6 +322,13 @@ static void retry(struct gp_sched *s, struct gp_sched_job *j)
 	gp_sched_job_arm(s, j);
 }
 
+/* What one takes on that device: mostly the least, since others wait for each other. */
+static u64 at_best(u64 estimate, u64 value)
+{
+	return value < estimate ? GP_MAX((estimate + value) / 2, 1)
+				: gp_sched_average(estimate, value);
+}
+
 /* What the operation took, for the next estimates. */
 static void learn(struct gp_sched *s, struct gp_sched_job *j, u64 cost)
 {
@@ -339,12 +347,12 @@ static void learn(struct gp_sched *s, struct gp_sched_job *j, u64 cost)
 		return;
 	if (j->run == GP_SCHED_SUSPENDING) {
 		j->suspend_ns = gp_sched_average(j->suspend_ns, cost);
-		if (d)
-			d->suspend_ns = gp_sched_average(d->suspend_ns, one);
+		if (d && !j->was_idle)
+			d->suspend_ns = at_best(d->suspend_ns, one);
 	} else {
 		j->resume_ns = gp_sched_average(j->resume_ns, cost);
-		if (d)
-			d->resume_ns = gp_sched_average(d->resume_ns, one);
+		if (d && !j->was_idle)
+			d->resume_ns = at_best(d->resume_ns, one);
 	}
 }
 

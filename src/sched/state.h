@@ -126,6 +126,7 @@ struct gp_sched_job {
 	u32 op_device; /* with a token: where it counts in `switching` */
 	bool storms;   /* and in `storm` */
 	u32 op_among;  /* operations under way there when it began, itself among them */
+	bool was_idle; /* when it was last suspended: that costs less than a preemption */
 	u32 tries;     /* failures in a row */
 	u32 hint_misses;
 	u64 suspend_ns, resume_ns; /* 0: none yet */

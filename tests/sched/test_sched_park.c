@@ -170,6 +170,29 @@ static void equals_that_fill_the_device_run_one_after_the_other(void **state)
 	end(c.w);
 }
 
+/* An idle job has no waves to save: how long that takes says nothing about a preemption. */
+static void the_cost_of_a_preemption_is_not_learnt_from_idle_jobs(void **state)
+{
+	struct gp_sched_device_state before, after;
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	gets_work(c.w, c.batch);
+	pass(c.w, 100 * MS);
+	assert_int_equal(gp_sched_device_state(c.w->sched, 0, &before), 0);
+	c.w->takes = 10 * MS;
+	drains(c.w, c.batch); /* none is preempted */
+	for (u32 i = 0; i < 8; i++) {
+		serves(&c, i % 4, MS);
+		pass(c.w, 20 * MS);
+	}
+	assert_int_equal(gp_sched_device_state(c.w->sched, 0, &after), 0);
+	assert_int_equal(after.suspend_ns, before.suspend_ns);
+	assert_int_equal(after.resume_ns, before.resume_ns);
+	end(c.w);
+}
+
 /* Work beside others takes as long as alone: nothing is gained by waiting. */
 static void equals_that_leave_the_device_idle_run_side_by_side(void **state)
 {
@@ -342,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_parked_job_runs_as_soon_as_it_has_work),
 		cmocka_unit_test(suspensions_go_out_first),
 		cmocka_unit_test(a_job_that_was_resumed_is_suspended_after_that),
+		cmocka_unit_test(the_cost_of_a_preemption_is_not_learnt_from_idle_jobs),
 		cmocka_unit_test(only_jobs_that_can_be_parked_are),
 		cmocka_unit_test(equals_that_fill_the_device_run_one_after_the_other),
 		cmocka_unit_test(equals_that_leave_the_device_idle_run_side_by_side),
