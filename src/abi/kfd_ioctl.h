@@ -39,6 +39,7 @@
 #define GP_KFD_MINOR_EVENT_AGE      14
 #define GP_KFD_MINOR_SDMA_BY_ENGINE 17
 #define GP_KFD_MINOR_LINUX_6_16     18 /* SET_MEMORY_POLICY has flags of the process */
+#define GP_KFD_MINOR_CREATE_PROCESS 19 /* Linux 7.0 */
 
 /* ---- constants ---- */
 
@@ -483,10 +484,12 @@ GP_KFD_AT(gp_kfd_svm_args, attrs, 24);
 #define GP_KFD_IOC_CRIU_OP               GP_KFD_IOWR(0x22, gp_kfd_criu_args)
 #define GP_KFD_IOC_AVAILABLE_MEMORY      GP_KFD_IOWR(0x23, gp_kfd_get_available_memory_args)
 #define GP_KFD_IOC_EXPORT_DMABUF         GP_KFD_IOWR(0x24, gp_kfd_export_dmabuf_args)
+/* AMDKFD_IOC_CREATE_PROCESS: the descriptor gets a secondary KFD process. */
+#define GP_KFD_IOC_CREATE_PROCESS _IO(GP_KFD_IOC_TYPE, 0x27)
 
-#define GP_KFD_NR_FIRST                  0x01
-#define GP_KFD_NR_END                    0x27 /* first number amdkfd 6.12 does not know: ENOTTY */
-#define GP_KFD_NR_END_61                 0x24 /* the same for Linux 6.1 (KFD 1.11) */
+#define GP_KFD_NR_FIRST           0x01
+#define GP_KFD_NR_END             0x28 /* first number amdkfd 7.0 does not know: ENOTTY */
+#define GP_KFD_NR_END_61          0x24 /* the same for Linux 6.1 (KFD 1.11) */
 
 /* Numbers only the ROCm DKMS driver has; 0x82 is the debugger of ROCm 5.x, with other arguments. */
 #define GP_KFD_NR_DKMS_IPC_IMPORT        0x80

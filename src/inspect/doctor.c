@@ -20,13 +20,14 @@ void gp_inspect_doctor_free(struct gp_inspect_doctor *doctor)
 
 u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor)
 {
-	/* 6.1 and 6.12 were read in their headers; the others are the releases that the changes
-	 * were merged for. */
+	/* 6.1, 6.12, 6.18, 6.19, 7.1 and 7.2 were read in their headers; the others are the
+	 * releases that the changes were merged for. */
 	static const struct {
 		u32 major, minor, kfd;
 	} known[] = {
-		{5, 14, 5}, {5, 18, 8}, {6, 0, 10},  {6, 1, 11},  {6, 4, 12},  {6, 5, 13},
-		{6, 6, 14}, {6, 9, 15}, {6, 10, 16}, {6, 12, 17}, {6, 16, 18}, {6, 18, 19},
+		{5, 14, 5},  {5, 18, 8}, {6, 0, 10}, {6, 1, 11},  {6, 4, 12},
+		{6, 5, 13},  {6, 6, 14}, {6, 9, 15}, {6, 10, 16}, {6, 12, 17},
+		{6, 16, 18}, {7, 0, 19}, {7, 1, 22}, {7, 2, 23},
 	};
 	u32 kfd = 0;
 

@@ -40,8 +40,16 @@ struct gp_vgpu_client {
 	int lifeline;            /* the first connection; hangs up when the server ends */
 	_Atomic bool gone;       /* the server does not answer any more */
 	_Atomic u32 acquired_vm; /* GPUs whose ACQUIRE_VM was called, a bit each */
+	/* Secondary KFD processes (contexts.c). `lock` of the primary one guards the list. */
+	_Atomic(struct gp_vgpu_client *) secondary, next;
+	u64 file;                     /* whose descriptor it is; 0: the primary one */
+	u64 render[GP_VGPU_MAX_GPUS]; /* the render nodes whose address spaces it acquired */
+	u32 users;                    /* the descriptor, and calls under way */
+	_Atomic bool ended;           /* its CP is to stop and free it */
 };
 
+/* Ends a secondary client: the server sees it go. */
+void gp_vgpu_client_free(struct gp_vgpu_client *client);
 /* NULL when this process does not run on a virtual GPU, or the server is gone. */
 struct gp_vgpu_client *gp_vgpu_client(void);
 

@@ -56,6 +56,8 @@ const struct gp_vgpu_ioctl gp_vgpu_ioctls[GP_KFD_NR_END] = {
 	[0x24] = {"EXPORT_DMABUF", GP_KFD_IOC_EXPORT_DMABUF, PRELOAD, PROCESS, GP_KFD_MINOR_DMABUF_EXPORT},
 	[0x25] = {"RUNTIME_ENABLE", GP_KFD_IOC_RUNTIME_ENABLE, BOTH, 0, GP_KFD_MINOR_DEBUG},
 	[0x26] = {"DBG_TRAP", GP_KFD_IOC_DBG_TRAP, BOTH, 0, GP_KFD_MINOR_DEBUG},
+	/* A new client of the server, not a request of one. */
+	[0x27] = {"CREATE_PROCESS", GP_KFD_IOC_CREATE_PROCESS, PRELOAD, 0, GP_KFD_MINOR_CREATE_PROCESS},
 };
 /* clang-format on */
 

@@ -12,7 +12,7 @@
 
 #include "gpufile/kernels.h"
 
-#define GP_VGPU_VERSION     1
+#define GP_VGPU_VERSION     2
 #define GP_VGPU_ENV         "GPREEMPT_VGPU" /* directory of the virtual GPU */
 #define GP_VGPU_SOCKET      "socket"        /* in that directory */
 #define GP_VGPU_ROOT        "root"          /* its sys/, proc/, dev/ tree, in that directory */
@@ -122,6 +122,8 @@ struct gp_vgpu_reply {
 
 struct gp_vgpu_hello {
 	u64 token;
+	u32 secondary; /* with token 0: one more KFD process of the same pid (CREATE_PROCESS) */
+	u32 pad;
 };
 
 /* Only the client knows the object behind a handle. */

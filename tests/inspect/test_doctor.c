@@ -233,7 +233,10 @@ static void kfd_version_follows_the_kernel(void **state)
 	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 4), 12);
 	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 5), 13);
 	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 12), 17);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 18), 18);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 19), 18);
 	assert_int_equal(gp_inspect_doctor_kfd_minor(7, 0), 19);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(7, 2), 23);
 }
 
 static void facts_are_read_from_the_tree_alone(void **state)

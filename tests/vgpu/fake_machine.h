@@ -86,6 +86,11 @@ int gp_vgpu_own_fd(int fd)
 	return fd;
 }
 
+void gp_vgpu_client_free(struct gp_vgpu_client *client)
+{
+	(void)client;
+}
+
 void gp_vgpu_close_own(int fd)
 {
 	close(fd);

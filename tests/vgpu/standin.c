@@ -17,6 +17,22 @@ struct gp_vgpu_client *gp_vgpu_client(void)
 	return &standin.client;
 }
 
+struct gp_vgpu_client *gp_vgpu_client_if_any(void)
+{
+	return &standin.client;
+}
+
+struct gp_vgpu_client *gp_vgpu_client_new(u64 file)
+{
+	(void)file;
+	return NULL;
+}
+
+void gp_vgpu_client_free(struct gp_vgpu_client *client)
+{
+	(void)client;
+}
+
 const char *gp_vgpu_root(void)
 {
 	return getenv("STANDIN_ROOT");
@@ -67,6 +83,17 @@ int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *c
 	default:
 		return 0;
 	}
+}
+
+bool gp_vgpu_cp_end(struct gp_vgpu_client *client)
+{
+	(void)client;
+	return false;
+}
+
+void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size)
+{
+	(void)client, (void)address, (void)size;
 }
 
 void *gp_vgpu_cp_doorbell_view(struct gp_vgpu_client *client, u32 gpu_index)

@@ -390,6 +390,17 @@ static void lose_machine(struct gp_vgpu_cp *cp)
 		gp_vgpu_say("the virtual GPU has ended: ", client->directory);
 }
 
+/* The last that is done with a secondary client. Closing userfaultfd lifts what it protected. */
+static void free_client(struct gp_vgpu_cp *cp)
+{
+	struct gp_vgpu_client *client = cp->client;
+
+	gp_vgpu_cp_doorbells_forget(&cp->doorbells);
+	client->cp = NULL;
+	cp_free(cp);
+	gp_vgpu_client_free(client);
+}
+
 static void *cp_thread(void *data)
 {
 	struct gp_vgpu_cp *cp = data;
@@ -416,6 +427,8 @@ static void *cp_thread(void *data)
 			drain(fds[1].fd);
 		moved = gp_vgpu_cp_doorbells_faults(cp);
 		moved |= gp_vgpu_cp_step(cp);
+		if (cp->client->ended)
+			break;
 		if (fds[3].revents) {
 			lose_machine(cp);
 			lifeline = -1;
@@ -423,7 +436,24 @@ static void *cp_thread(void *data)
 		nap = sleep_after(cp, moved);
 		pthread_mutex_unlock(&cp->lock);
 	}
+	pthread_mutex_unlock(&cp->lock);
+	free_client(cp);
 	return NULL;
+}
+
+bool gp_vgpu_cp_end(struct gp_vgpu_client *client)
+{
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
+
+	if (!cp)
+		return false;
+	if (!cp->running) {
+		free_client(cp);
+		return true;
+	}
+	atomic_store(&client->ended, true);
+	gp_vgpu_cp_wake(cp);
+	return true;
 }
 
 /* With every signal blocked: they are the application's to handle, on its own threads. */

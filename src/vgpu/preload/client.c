@@ -90,6 +90,16 @@ const char *gp_vgpu_client_directory(void)
 	return gp_vgpu_root() ? self.directory : NULL;
 }
 
+static void let_go(struct gp_vgpu_client *client)
+{
+	if (client->cp)
+		gp_vgpu_cp_forked(client);
+	gp_vgpu_memory_forked(client->memory);
+	gp_vgpu_close_own(client->lifeline);
+	gp_vgpu_close_own(client->work_fd);
+	gp_vgpu_close_own(client->done_fd);
+}
+
 /*
  * A forked child has the memory of its parent but is not a client. It closes the descriptors that
  * it inherited: the server must see the connections of the parent close when the parent dies.
@@ -101,12 +111,9 @@ static void let_go_of_parent(void)
 	if (!parent || parent->pid == getpid())
 		return;
 	gp_vgpu_connections_forked();
-	if (parent->cp)
-		gp_vgpu_cp_forked(parent);
-	gp_vgpu_memory_forked(parent->memory);
-	gp_vgpu_close_own(parent->lifeline);
-	gp_vgpu_close_own(parent->work_fd);
-	gp_vgpu_close_own(parent->done_fd);
+	let_go(parent);
+	for (struct gp_vgpu_client *c = parent->secondary; c; c = c->next)
+		let_go(c);
 }
 
 static void after_fork_in_child(void)
@@ -160,6 +167,33 @@ static int fill(struct gp_vgpu_client *client)
 	return 0;
 }
 
+void gp_vgpu_client_free(struct gp_vgpu_client *client)
+{
+	gp_vgpu_memory_destroy(client->memory);
+	gp_vgpu_events_destroy(client->events);
+	gp_vgpu_svm_destroy(client->svm);
+	free(client->queues);
+	if (client->shared)
+		syscall(SYS_munmap, client->shared, client->machine.shared_bytes);
+	gp_vgpu_close_own(client->lifeline);
+	gp_vgpu_close_own(client->work_fd);
+	gp_vgpu_close_own(client->done_fd);
+	free(client);
+}
+
+struct gp_vgpu_client *gp_vgpu_client_new(u64 file)
+{
+	struct gp_vgpu_client *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return NULL;
+	client->file = file;
+	if (fill(client) == 0)
+		return client;
+	gp_vgpu_client_free(client);
+	return NULL;
+}
+
 static struct gp_vgpu_client *make(void)
 {
 	struct gp_vgpu_client *client = calloc(1, sizeof(*client));
@@ -177,18 +211,8 @@ static struct gp_vgpu_client *make(void)
 		gp_vgpu_say(error == -EPROTO ? "a different version of the virtual GPU runs in "
 					     : "no virtual GPU answers in ",
 			    self.directory);
-	if (client) {
-		gp_vgpu_memory_destroy(client->memory);
-		gp_vgpu_events_destroy(client->events);
-		gp_vgpu_svm_destroy(client->svm);
-		free(client->queues);
-		if (client->shared)
-			syscall(SYS_munmap, client->shared, client->machine.shared_bytes);
-		gp_vgpu_close_own(client->lifeline);
-		gp_vgpu_close_own(client->work_fd);
-		gp_vgpu_close_own(client->done_fd);
-		free(client);
-	}
+	if (client)
+		gp_vgpu_client_free(client);
 	return NULL;
 }
 

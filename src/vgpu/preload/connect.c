@@ -214,13 +214,13 @@ static int exchange(struct connection *connection, struct gp_vgpu_call *call, in
 	return reply.result;
 }
 
-static int say_hello(struct connection *connection, u64 token, struct gp_vgpu_welcome *welcome,
-		     int fds[MAX_FDS])
+static int say_hello(struct connection *connection, struct gp_vgpu_hello hello,
+		     struct gp_vgpu_welcome *welcome, int fds[MAX_FDS])
 {
 	union {
 		struct gp_vgpu_hello hello;
 		struct gp_vgpu_welcome welcome;
-	} payload = {.hello = {.token = token}};
+	} payload = {.hello = hello};
 	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_HELLO,
 		.payload = &payload,
@@ -250,7 +250,8 @@ int gp_vgpu_connect_first(struct gp_vgpu_client *client, int fds[3])
 	if (connection.fd < 0)
 		return connection.fd;
 	client->lifeline = connection.fd;
-	error = say_hello(&connection, 0, &client->machine, fds);
+	error = say_hello(&connection, (struct gp_vgpu_hello){.secondary = client->file != 0},
+			  &client->machine, fds);
 	if (!error)
 		return 0;
 	for (int i = 0; i < MAX_FDS; i++)
@@ -290,7 +291,9 @@ static bool connect_it(struct gp_vgpu_client *client, struct connection *c)
 	c->busy = false;
 	c->sequence = 0;
 	c->fd = open_socket();
-	error = c->fd < 0 ? c->fd : say_hello(c, client->machine.token, NULL, fds);
+	error = c->fd < 0 ? c->fd
+			  : say_hello(c, (struct gp_vgpu_hello){.token = client->machine.token},
+				      NULL, fds);
 	if (c->fd >= 0)
 		for (int i = 0; i < MAX_FDS; i++)
 			if (fds[i] >= 0)
@@ -304,7 +307,8 @@ static struct connection *thread_connection(struct gp_vgpu_client *client, bool 
 
 	pthread_once(&once, make_key);
 	c = pthread_getspecific(key);
-	*temporary = c && c->pid == client->pid && c->busy;
+	/* The thread's own is one of the primary client. */
+	*temporary = client->file || (c && c->pid == client->pid && c->busy);
 	if (c && !*temporary && c->pid == client->pid && c->fd >= 0)
 		return c;
 	c = new_connection();

@@ -86,6 +86,7 @@ static struct gp_vgpu_fd decode(u64 word)
 		.kind = word & KIND_MASK,
 		.gpu_index = word >> GPU_SHIFT & GPU_MASK,
 		.owner = (pid_t)(word >> OWNER_SHIFT & OWNER_MASK),
+		.file = word >> INODE_SHIFT,
 	};
 }
 
@@ -161,7 +162,7 @@ int gp_vgpu_fd_remember(int fd, enum gp_vgpu_fd_kind kind)
 
 void gp_vgpu_fd_duplicate(int from, int to)
 {
-	u64 word = word_of(from);
+	u64 word = word_of(from), before = word_of(to);
 	_Atomic u64 *at;
 
 	if (from == to)
@@ -171,6 +172,8 @@ void gp_vgpu_fd_duplicate(int from, int to)
 	at = entry(to, word != 0);
 	if (at)
 		put(at, to, word);
+	if ((before & KIND_MASK) == GP_VGPU_FD_KFD)
+		gp_vgpu_file_closed(before >> INODE_SHIFT);
 }
 
 int gp_vgpu_fd_next(int fd)
@@ -193,6 +196,8 @@ bool gp_vgpu_fd_forget(int fd)
 	if ((word & KIND_MASK) == GP_VGPU_FD_OWN)
 		return word >> INODE_SHIFT == inode_bits(fd) >> INODE_SHIFT;
 	atomic_store_explicit(at, 0, memory_order_release);
+	if ((word & KIND_MASK) == GP_VGPU_FD_KFD)
+		gp_vgpu_file_closed(word >> INODE_SHIFT);
 	return false;
 }
 

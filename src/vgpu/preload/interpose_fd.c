@@ -114,9 +114,10 @@ static int device_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *argum
 	if (fd.kind == GP_VGPU_FD_KFD) {
 		result = gp_vgpu_kfd_ioctl(fd, request, argument);
 	} else {
-		client = gp_vgpu_client();
+		client = gp_vgpu_client_take(fd);
 		result = client ? gp_vgpu_drm_ioctl(client, fd.gpu_index, request, argument)
 				: -ENODEV;
+		gp_vgpu_client_put(client);
 	}
 	errno = saved;
 	if (result >= 0)
@@ -176,6 +177,7 @@ static void forget(void *addr, size_t length)
 	if (client) {
 		gp_vgpu_svm_unmapped(client, (u64)(uintptr_t)addr, length);
 		gp_vgpu_cp_unmapped(client, (u64)(uintptr_t)addr, length);
+		gp_vgpu_secondary_unmapped(client, (u64)(uintptr_t)addr, length);
 	}
 }
 
@@ -214,13 +216,16 @@ GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd
 	/* Called before dlsym() works: the system call itself. */
 	if (ours.kind != GP_VGPU_FD_KFD && ours.kind != GP_VGPU_FD_RENDER)
 		return map_new(addr, length, prot, flags, fd, offset);
-	client = gp_vgpu_client();
+	client = gp_vgpu_client_take(ours);
 	if (!client || ours.owner != client->pid) {
+		gp_vgpu_client_put(client);
 		errno = client ? EINVAL : ENODEV;
 		return MAP_FAILED;
 	}
-	return gp_vgpu_memory_mmap(client, addr, length, prot, flags,
+	addr = gp_vgpu_memory_mmap(client, addr, length, prot, flags,
 				   ours.kind == GP_VGPU_FD_RENDER, offset);
+	gp_vgpu_client_put(client);
+	return addr;
 }
 
 GP_VGPU_EXPORT_AS(mmap)

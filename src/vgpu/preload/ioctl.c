@@ -130,6 +130,9 @@ static bool svm_fits(const struct gp_kfd_svm_args *args, u32 bytes)
 
 static int answer(struct gp_vgpu_client *client, u32 nr, void *args, u32 bytes)
 {
+	/* Only a primary KFD process has SVM and a debugger. */
+	if (client->file && (nr == _IOC_NR(GP_KFD_IOC_SVM) || nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP)))
+		return -EOPNOTSUPP;
 	switch (gp_vgpu_ioctls[nr].side) {
 	case GP_VGPU_REMOVED:
 		return -EPERM;
@@ -168,16 +171,11 @@ static int dispatch(struct gp_vgpu_client *client, u32 nr, unsigned int user_byt
 	return result;
 }
 
-int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user)
+static int call(struct gp_vgpu_client *client, struct gp_vgpu_fd fd, unsigned long request,
+		void *user)
 {
 	u32 nr = _IOC_NR(request);
-	struct gp_vgpu_client *client;
 
-	if (nr >= GP_KFD_NR_END || gp_vgpu_ioctls[nr].side == GP_VGPU_NOWHERE)
-		return -ENOTTY;
-	client = gp_vgpu_client();
-	if (!client)
-		return -ENODEV;
 	if (gp_vgpu_ioctls[nr].minor > client->machine.kfd_minor)
 		return -ENOTTY;
 	if (nr == _IOC_NR(GP_KFD_IOC_CRIU_OP))
@@ -185,5 +183,23 @@ int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user)
 	/* A descriptor belongs to the process that opened it. */
 	if (fd.owner != client->pid)
 		return -EBADF;
+	if (nr == _IOC_NR(GP_KFD_IOC_CREATE_PROCESS))
+		return gp_vgpu_create_process(client, fd);
 	return dispatch(client, nr, _IOC_SIZE(request), user);
+}
+
+int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user)
+{
+	u32 nr = _IOC_NR(request);
+	struct gp_vgpu_client *client;
+	int result;
+
+	if (nr >= GP_KFD_NR_END || gp_vgpu_ioctls[nr].side == GP_VGPU_NOWHERE)
+		return -ENOTTY;
+	client = gp_vgpu_client_take(fd);
+	if (!client)
+		return -ENODEV;
+	result = call(client, fd, request, user);
+	gp_vgpu_client_put(client);
+	return result;
 }

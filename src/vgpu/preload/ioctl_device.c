@@ -88,6 +88,8 @@ int gp_vgpu_ioctl_acquire_vm(struct gp_vgpu_client *client, void *data)
 
 	if (gpu < 0 || drm.kind != GP_VGPU_FD_RENDER || drm.gpu_index != (u32)gpu)
 		return -EINVAL;
+	if (client->file)
+		client->render[gpu] = drm.file;
 	atomic_fetch_or(&client->acquired_vm, 1u << gpu);
 	return 0;
 }

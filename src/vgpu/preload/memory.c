@@ -130,6 +130,9 @@ static int check_alloc(struct gp_vgpu_client *client, struct gp_kfd_alloc_memory
 
 	if (!args->size || args->size > GP_KFD_USER_END || args->va_addr > GP_KFD_USER_END)
 		return -EINVAL;
+	/* The pages of the program are for its primary KFD process alone. */
+	if (client->file && args->flags & GP_KFD_ALLOC_USERPTR)
+		return -EOPNOTSUPP;
 	if (gp_vgpu_svm_overlaps(client, args->va_addr, args->size))
 		return -EADDRINUSE;
 	if ((args->flags & GP_KFD_ALLOC_USERPTR) &&

@@ -22,6 +22,8 @@ const char *gp_vgpu_root(void);
 const char *gp_vgpu_client_directory(void);
 /* The client, if there is one already. */
 struct gp_vgpu_client *gp_vgpu_client_if_any(void);
+/* A secondary one, not in the list yet; NULL when the server refuses. */
+struct gp_vgpu_client *gp_vgpu_client_new(u64 file);
 /* Libc's own function behind one we export, e.g. GP_VGPU_REAL(open)(path, flags). */
 #define GP_VGPU_REAL(name)                                              \
 	({                                                              \
@@ -51,6 +53,7 @@ struct gp_vgpu_fd {
 	enum gp_vgpu_fd_kind kind;
 	u32 gpu_index;
 	pid_t owner; /* the process that opened it */
+	u64 file;    /* the same for all copies of a descriptor */
 };
 
 /* Lock-free, any descriptor number, safe before main and in a forked child. */
@@ -71,6 +74,17 @@ int gp_vgpu_fd_next(int fd);
 /* Forgets a descriptor that is being closed. True when it is one of ours that the application may
  * not close. */
 bool gp_vgpu_fd_forget(int fd);
+
+/* ---- contexts.c ---- */
+
+/* The client that a descriptor belongs to; put back after use. NULL as gp_vgpu_client(). */
+struct gp_vgpu_client *gp_vgpu_client_take(struct gp_vgpu_fd fd);
+void gp_vgpu_client_put(struct gp_vgpu_client *client);
+int gp_vgpu_create_process(struct gp_vgpu_client *client, struct gp_vgpu_fd fd);
+/* A descriptor of this file was forgotten: the last one ends the process that it had. */
+void gp_vgpu_file_closed(u64 file);
+/* gp_vgpu_cp_unmapped() for all of them. */
+void gp_vgpu_secondary_unmapped(struct gp_vgpu_client *primary, u64 address, u64 size);
 
 /* ---- path.c ---- */
 

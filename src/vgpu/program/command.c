@@ -16,7 +16,7 @@ static const struct gp_option options[] = {
 	 N_("compat (default): a single-XCC gfx90a with all CUs of\n"
 	    "the chip, which old ROCm supports; native: the real chip")},
 	{GP_VGPU_OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
-	 N_("Linux driver to imitate: 6.16, 6.12 (default), 6.5 or 6.1")},
+	 N_("Linux driver to imitate: 7.0, 6.16, 6.12 (default), 6.5 or 6.1")},
 	{GP_VGPU_OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("call RUNTIME_ENABLE for every program, because old\n"
 	    "runtimes do not")},

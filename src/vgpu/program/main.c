@@ -27,7 +27,8 @@ static bool parse_era(const char *text, enum gp_vgpu_server_era *out)
 	static const char *const names[] = {[GP_ERA_6_1] = "6.1",
 					    [GP_ERA_6_5] = "6.5",
 					    [GP_ERA_6_12] = "6.12",
-					    [GP_ERA_6_16] = "6.16"};
+					    [GP_ERA_6_16] = "6.16",
+					    [GP_ERA_7_0] = "7.0"};
 
 	for (u32 i = 0; i < GP_ARRAY_SIZE(names); i++)
 		if (strcmp(text, names[i]) == 0) {
@@ -132,7 +133,7 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 		if (!parse_era(value, &options->server.era))
 			return gp_usage_error(
 				&gp_vgpu_command,
-				"invalid driver era '%s' (use 6.1, 6.5, 6.12 or 6.16)", value);
+				"invalid driver era '%s' (use 6.1, 6.5, 6.12, 6.16 or 7.0)", value);
 		return 0;
 	case GP_VGPU_OPTION_RUNTIME_ENABLE:
 		options->server.runtime_enable = true;

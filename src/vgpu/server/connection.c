@@ -119,17 +119,29 @@ static void reply_plain(struct gp_vgpu_server *server, struct gp_vgpu_connection
 
 /* ---- requests ---- */
 
-static int new_process(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection)
+/* CREATE_PROCESS: a process for one descriptor, beside the one that open() made. */
+static struct gp_vgpu_process *add_secondary(struct gp_vgpu_server *server, pid_t pid)
 {
-	struct gp_vgpu_process *process = gp_vgpu_process_find(server, connection->pid);
+	const struct gp_vgpu_process *primary = gp_vgpu_process_find(server, pid);
+
+	if (!primary || !primary->shared || server->options.era < GP_ERA_7_0)
+		return NULL;
+	return gp_vgpu_process_add_secondary(server, pid);
+}
+
+static int new_process(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+		       bool secondary)
+{
+	struct gp_vgpu_process *process = secondary ? add_secondary(server, connection->pid)
+						    : gp_vgpu_process_find(server, connection->pid);
 	int error;
 
 	/* The same pid with a new image: exec ended what was before. */
-	if (process && process->shared) {
+	if (!secondary && process && process->shared) {
 		gp_vgpu_process_remove(server, process);
 		process = NULL;
 	}
-	if (!process)
+	if (!secondary && !process)
 		process = gp_vgpu_process_add(server, connection->pid);
 	if (!process)
 		return -ENOMEM;
@@ -148,9 +160,11 @@ static int new_process(struct gp_vgpu_server *server, struct gp_vgpu_connection 
 static int more_of_process(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
 			   u64 token)
 {
-	struct gp_vgpu_process *process = gp_vgpu_process_find(server, connection->pid);
+	struct gp_vgpu_process *process = server->processes;
 
-	if (!process || !process->shared || process->token != token || process->condemned)
+	while (process && (process->pid != connection->pid || process->token != token))
+		process = process->next;
+	if (!process || !process->shared || process->condemned)
 		return -EPROTO;
 	connection->process = process;
 	process->connections++;
@@ -171,7 +185,7 @@ static int hello(struct gp_vgpu_server *server, struct gp_vgpu_connection *conne
 	if (connection->reserved)
 		return -EMFILE;
 	error = hello.token ? more_of_process(server, connection, hello.token)
-			    : new_process(server, connection);
+			    : new_process(server, connection, hello.secondary != 0);
 	if (error)
 		return error;
 	gp_vgpu_server_welcome(server, connection->process, &welcome);

@@ -268,6 +268,8 @@ int gp_vgpu_serve_dbg_trap(struct gp_vgpu_server *server, struct gp_vgpu_request
 	struct gp_vgpu_process *target = NULL;
 	int error;
 
+	if (request->process->context != GP_VGPU_PRIMARY)
+		return -EOPNOTSUPP;
 	if (server->options.policy == GP_POLICY_NO_HWS)
 		return -EINVAL;
 	error = find_target(server, request, &target);

@@ -14,7 +14,7 @@
 struct gp_vgpu_process *gp_vgpu_process_find(struct gp_vgpu_server *server, pid_t pid)
 {
 	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
-		if (p->pid == pid)
+		if (p->pid == pid && p->context == GP_VGPU_PRIMARY)
 			return p;
 	return NULL;
 }
@@ -53,13 +53,29 @@ static void watch_pid(struct gp_vgpu_server *server, struct gp_vgpu_process *pro
 		(void)gp_vgpu_watch(server, process->pid_fd, GP_VGPU_WATCH_PID, process);
 }
 
-struct gp_vgpu_process *gp_vgpu_process_add(struct gp_vgpu_server *server, pid_t pid)
+/* The lowest number that no secondary process of this pid has. */
+static u32 free_context(const struct gp_vgpu_server *server, pid_t pid)
+{
+	u32 context = GP_VGPU_PRIMARY + 1;
+	bool taken = true;
+
+	while (taken) {
+		taken = false;
+		for (const struct gp_vgpu_process *p = server->processes; p && !taken; p = p->next)
+			taken = p->pid == pid && p->context == context;
+		context += taken;
+	}
+	return context;
+}
+
+static struct gp_vgpu_process *add(struct gp_vgpu_server *server, pid_t pid, u32 context)
 {
 	struct gp_vgpu_process *process = calloc(1, sizeof(*process)), **end = &server->processes;
 
 	if (!process)
 		return NULL;
 	process->pid = pid;
+	process->context = context;
 	process->token = new_token(server);
 	process->pasid = server->next_pasid++;
 	process->index = free_index(server);
@@ -74,6 +90,16 @@ struct gp_vgpu_process *gp_vgpu_process_add(struct gp_vgpu_server *server, pid_t
 	*end = process;
 	gp_vgpu_tree_process(server, process);
 	return process;
+}
+
+struct gp_vgpu_process *gp_vgpu_process_add(struct gp_vgpu_server *server, pid_t pid)
+{
+	return add(server, pid, GP_VGPU_PRIMARY);
+}
+
+struct gp_vgpu_process *gp_vgpu_process_add_secondary(struct gp_vgpu_server *server, pid_t pid)
+{
+	return add(server, pid, free_context(server, pid));
 }
 
 /* Sealed: a client that could shrink the file could kill the server with it. */
@@ -115,7 +141,8 @@ u32 gp_vgpu_server_minor(const struct gp_vgpu_server *server)
 	static const u32 minors[] = {[GP_ERA_6_1] = GP_KFD_MINOR_LINUX_6_1,
 				     [GP_ERA_6_5] = GP_KFD_MINOR_DEBUG,
 				     [GP_ERA_6_12] = GP_KFD_VERSION_MINOR,
-				     [GP_ERA_6_16] = GP_KFD_MINOR_LINUX_6_16};
+				     [GP_ERA_6_16] = GP_KFD_MINOR_LINUX_6_16,
+				     [GP_ERA_7_0] = GP_KFD_MINOR_CREATE_PROCESS};
 
 	return minors[server->options.era];
 }
@@ -206,6 +233,10 @@ void gp_vgpu_process_remove(struct gp_vgpu_server *server, struct gp_vgpu_proces
 	if (process->shared)
 		munmap(process->shared, sizeof(*process->shared));
 	process->shared = NULL;
+	/* The secondary ones end with the program. */
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
+		if (process->context == GP_VGPU_PRIMARY && p->pid == process->pid)
+			p->condemned = true;
 	gp_vgpu_tree_process_gone(server, process);
 }
 

@@ -31,9 +31,12 @@ struct gp_vgpu_update;
 
 /* Linux 6.1 has no DBG_TRAP; its permission check changed between the others
  * (kfd_ioctl_set_debug_trap()). 6.16 differs from 6.12 in its KFD version, 1.18: the last field of
- * SET_MEMORY_POLICY has a meaning there, which no model needs.
+ * SET_MEMORY_POLICY has a meaning there, which no model needs. 7.0 (1.19) has CREATE_PROCESS.
  */
-enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12, GP_ERA_6_16 };
+enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12, GP_ERA_6_16, GP_ERA_7_0 };
+
+/* The process that open() makes. Others are numbered from 1; the driver's numbers are one less. */
+#define GP_VGPU_PRIMARY 0
 
 /* The parameter sched_policy of amdgpu. */
 enum gp_vgpu_sched_policy {
@@ -130,6 +133,7 @@ struct gp_vgpu_debug {
 struct gp_vgpu_process {
 	struct gp_vgpu_process *next;
 	pid_t pid;
+	u32 context; /* GP_VGPU_PRIMARY, or the number of a secondary one of the same pid */
 	u64 token;
 	u32 pasid;
 	u32 index;                           /* of its doorbell slices */

@@ -118,6 +118,8 @@ void gp_vgpu_serve(struct gp_vgpu_server *server, struct gp_vgpu_process *proces
 struct gp_vgpu_process *gp_vgpu_process_find(struct gp_vgpu_server *server, pid_t pid);
 /* NULL without memory. */
 struct gp_vgpu_process *gp_vgpu_process_add(struct gp_vgpu_server *server, pid_t pid);
+/* One more of the same pid, for CREATE_PROCESS. gp_vgpu_process_find() finds the primary one. */
+struct gp_vgpu_process *gp_vgpu_process_add_secondary(struct gp_vgpu_server *server, pid_t pid);
 /* Shared memory and eventfds for a client; once. */
 int gp_vgpu_process_share(struct gp_vgpu_process *process);
 /*

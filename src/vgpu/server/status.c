@@ -162,7 +162,8 @@ static char *status_text(struct gp_vgpu_server *server, bool with_queues)
 	static const char *const eras[] = {[GP_ERA_6_1] = "6.1",
 					   [GP_ERA_6_5] = "6.5",
 					   [GP_ERA_6_12] = "6.12",
-					   [GP_ERA_6_16] = "6.16"};
+					   [GP_ERA_6_16] = "6.16",
+					   [GP_ERA_7_0] = "7.0"};
 	json_t *devices = json_array(), *processes = json_array(), *json;
 	char *text;
 

@@ -81,11 +81,23 @@ static void add_queue(struct gp_vgpu_files *files, const struct gp_vgpu_queue *q
 	gp_vgpu_files_publish(files, path);
 }
 
+/* A secondary process has its directory in that of the primary one. */
+#define DIRECTORY_MAX 96
+static const char *directory_of(const struct gp_vgpu_process *process, char out[DIRECTORY_MAX])
+{
+	int used = snprintf(out, DIRECTORY_MAX, GP_TREE_PROC "/%d", (int)process->pid);
+
+	if (process->context != GP_VGPU_PRIMARY)
+		snprintf(out + used, DIRECTORY_MAX - (size_t)used, "/context_%u",
+			 process->context - 1);
+	return out;
+}
+
 static void add_process(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 			const struct gp_vgpu_process *process)
 {
 	const char *base = gp_vgpu_files_staging();
-	char path[96];
+	char path[DIRECTORY_MAX];
 
 	gp_vgpu_files_begin(files);
 	gp_vgpu_files_number(files, process->pasid, "%s/pasid", base);
@@ -98,8 +110,7 @@ static void add_process(struct gp_vgpu_server *server, struct gp_vgpu_files *fil
 		gp_vgpu_files_number(files, 0, "%s/counters_%u/page_in", base, gpu);
 		gp_vgpu_files_number(files, 0, "%s/counters_%u/page_out", base, gpu);
 	}
-	snprintf(path, sizeof(path), GP_TREE_PROC "/%d", (int)process->pid);
-	gp_vgpu_files_publish(files, path);
+	gp_vgpu_files_publish(files, directory_of(process, path));
 }
 
 /* Removes what is there and has no queue, adds what has a queue and is not there. */
@@ -108,11 +119,11 @@ static void sync_queues(struct gp_vgpu_server *server, struct gp_vgpu_files *fil
 {
 	u64 there[GP_VGPU_MAX_QUEUES / 64] = {0};
 	struct gp_names names = {0};
-	char root[PATH_MAX], path[128];
+	char root[PATH_MAX], base[DIRECTORY_MAX], path[128];
 
 	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, server->options.directory);
-	if (gp_root_list(&(struct gp_root){.dir = root}, &names, GP_TREE_PROC "/%d/queues",
-			 (int)process->pid))
+	directory_of(process, base);
+	if (gp_root_list(&(struct gp_root){.dir = root}, &names, "%s/queues", base))
 		return;
 	for (size_t i = 0; i < names.count; i++) {
 		u64 id;
@@ -120,8 +131,7 @@ static void sync_queues(struct gp_vgpu_server *server, struct gp_vgpu_files *fil
 		if (!gp_argument_u64(names.items[i], &id) || id >= GP_VGPU_MAX_QUEUES)
 			continue;
 		there[id / 64] |= 1ull << id % 64;
-		snprintf(path, sizeof(path), GP_TREE_PROC "/%d/queues/%u", (int)process->pid,
-			 (u32)id);
+		snprintf(path, sizeof(path), "%s/queues/%u", base, (u32)id);
 		if (!process->queues[id])
 			gp_vgpu_files_remove(files, path);
 	}
@@ -129,7 +139,7 @@ static void sync_queues(struct gp_vgpu_server *server, struct gp_vgpu_files *fil
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
 		if (!process->queues[id] || (there[id / 64] >> id % 64 & 1))
 			continue;
-		snprintf(path, sizeof(path), GP_TREE_PROC "/%d/queues/%u", (int)process->pid, id);
+		snprintf(path, sizeof(path), "%s/queues/%u", base, id);
 		add_queue(files, process->queues[id], path);
 	}
 }
@@ -137,10 +147,10 @@ static void sync_queues(struct gp_vgpu_server *server, struct gp_vgpu_files *fil
 void gp_vgpu_tree_process(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
 	struct gp_vgpu_files files = {.directory = server->options.directory};
-	char root[PATH_MAX];
+	char root[PATH_MAX], base[DIRECTORY_MAX];
 
 	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, server->options.directory);
-	if (!gp_root_exists(&(struct gp_root){.dir = root}, GP_TREE_PROC "/%d", (int)process->pid))
+	if (!gp_root_exists(&(struct gp_root){.dir = root}, "%s", directory_of(process, base)))
 		add_process(server, &files, process);
 	sync_queues(server, &files, process);
 	if (files.error)
@@ -151,10 +161,9 @@ void gp_vgpu_tree_process(struct gp_vgpu_server *server, struct gp_vgpu_process 
 void gp_vgpu_tree_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
 	struct gp_vgpu_files files = {.directory = server->options.directory};
-	char path[96];
+	char path[DIRECTORY_MAX];
 
-	snprintf(path, sizeof(path), GP_TREE_PROC "/%d", (int)process->pid);
-	gp_vgpu_files_remove(&files, path);
+	gp_vgpu_files_remove(&files, directory_of(process, path));
 }
 
 /* ---- refresh ---- */
@@ -162,9 +171,9 @@ void gp_vgpu_tree_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_pro
 static void refresh_process(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 			    const struct gp_vgpu_process *process)
 {
-	char base[96], path[128];
+	char base[DIRECTORY_MAX], path[128];
 
-	snprintf(base, sizeof(base), GP_TREE_PROC "/%d", (int)process->pid);
+	directory_of(process, base);
 	write_figures(server, files, process, base);
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
 		if (!process->queues[id])

@@ -37,6 +37,8 @@ enum where {
 	ERA_6_1 = 1 << 12,  /* one without */
 	ERA_6_12 = 1 << 2,  /* or later */
 	ERA_6_16 = 1 << 13,
+	ERA_7_0 = 1 << 14,
+	BEFORE_7_0 = 1 << 15,
 	ERA_6_5 = 1 << 3,
 	/* Machines for rows of their own. */
 	REFUSED = 1 << 4, /* without --checkpoint */
@@ -64,7 +66,7 @@ struct row {
 extern const struct row rows_dispatch[], rows_permission[], rows_runtime[], rows_suspend[],
 	rows_resume[], rows_life[], rows_update[], rows_priority[], rows_create[], rows_theft[],
 	rows_cost[], rows_snapshot[], rows_text[], rows_sysfs[], rows_evict[], rows_machines[],
-	rows_library[], rows_unmap[], rows_share[];
+	rows_library[], rows_unmap[], rows_share[], rows_contexts[];
 
 /* Ends the row: what it needs is not on this host. */
 _Noreturn void skip(const char *why);
@@ -112,6 +114,7 @@ struct queue {
 
 struct self {
 	int kfd, render;
+	bool secondary; /* its buffers cannot be pages of the program */
 	u32 gpu_id;
 	int pipe[2]; /* dbg_fd and what comes out of it */
 	struct node node;

@@ -109,7 +109,8 @@ static void map_buffer(struct self *self, void *at, size_t size)
 		.size = size,
 		.mmap_offset = (uintptr_t)at,
 		.gpu_id = self->gpu_id,
-		.flags = GP_KFD_ALLOC_USERPTR | GP_KFD_ALLOC_WRITABLE | GP_KFD_ALLOC_EXECUTABLE,
+		.flags = (self->secondary ? GP_KFD_ALLOC_GTT : GP_KFD_ALLOC_USERPTR) |
+			 GP_KFD_ALLOC_WRITABLE | GP_KFD_ALLOC_EXECUTABLE,
 	};
 	struct gp_kfd_map_memory_to_gpu_args map = {.device_ids_array_ptr =
 							    (uintptr_t)&self->gpu_id,
@@ -118,6 +119,9 @@ static void map_buffer(struct self *self, void *at, size_t size)
 	EXPECT(call(self->kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args), 0);
 	map.handle = args.handle;
 	EXPECT(call(self->kfd, GP_KFD_IOC_MAP_MEMORY_TO_GPU, &map), 0);
+	if (self->secondary)
+		CHECK(mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, self->render,
+			   (off_t)args.mmap_offset) == at);
 }
 
 void *gpu_buffer(struct self *self, size_t size)

@@ -21,7 +21,7 @@ static const struct row *const tables[] = {
 	rows_dispatch, rows_permission, rows_runtime,  rows_suspend,  rows_unmap,
 	rows_resume,   rows_life,       rows_update,   rows_priority, rows_create,
 	rows_theft,    rows_cost,       rows_snapshot, rows_text,     rows_sysfs,
-	rows_evict,    rows_machines,   rows_library,  rows_share,
+	rows_evict,    rows_machines,   rows_library,  rows_share,    rows_contexts,
 };
 #endif
 
@@ -98,6 +98,7 @@ static unsigned int machine_kind(struct self *me)
 		kind |= DEBUGGER | (strcmp(era, "6.5") == 0 ? ERA_6_5 : ERA_6_12);
 	if (strcmp(era, "6.16") == 0)
 		kind |= ERA_6_16;
+	kind |= strcmp(era, "7.0") == 0 ? ERA_7_0 : BEFORE_7_0;
 	kind |= strcmp(personality, "native") == 0 ? NATIVE : COMPAT;
 	if (!json_is_true(json_object_get(status, "checkpoint")))
 		kind |= REFUSED;
