@@ -46,6 +46,7 @@ def tools(stage, personality, short):
     if not short:
         runs += [("rocminfo-8", ["--count", "8"], ["rocminfo"], rf"(Name: +{gfx}\b.*){{8}}"),
                  ("rocminfo-1.18", ["--era", "6.16"], ["rocminfo"], rf"Name: +{gfx}\b"),
+                 ("rocminfo-1.19", ["--era", "7.0"], ["rocminfo"], rf"Name: +{gfx}\b"),
                  ("rocminfo-mi300x", ["--gpu", "mi300x"], ["rocminfo"], r"Compute Unit: +304\b"),
                  ("rocminfo-mi210", ["--gpu", "mi210"], ["rocminfo"], r"Compute Unit: +104\b"),
                  ("rocm-smi-8", ["--count", "8"], ["rocm-smi", "--showid"], r"GPU\[7\]"),
@@ -53,6 +54,8 @@ def tools(stage, personality, short):
                  ("rocm-smi-use", [], ["rocm-smi", "--showuse", "--showclocks"], r"sclk clock level: 0: \(1420Mhz\).*GPU use \(%\): 0|"
                   r"GPU use \(%\): 0.*sclk clock level: 0: \(1420Mhz\)"),
                  ("amd-smi-metric", [], ["amd-smi", "metric", "--usage"], r"GFX_ACTIVITY: 0 %"),
+                 ("amd-smi-metric-all", [], ["amd-smi", "metric"], r"GFX_ACTIVITY: 0 %.*TOTAL_VRAM: [1-9]"),
+                 ("rocm-smi-all", [], ["rocm-smi", "-a"], r"GPU use \(%\): 0.*End of ROCm SMI Log"),
                  ("amd-smi-list", [], ["amd-smi", "list"], r"GPU: 0"),
                  ("amd-smi-static", [], ["amd-smi", "static", "--asic"], r"GPU: 0"),
                  ("clinfo", [], ["clinfo", "-l"], rf"{gfx}"),
@@ -234,9 +237,9 @@ def project(stage, personality, short):
 
 
 def small_gpu(stage, name):
-    """A description of the default GPU with 1 GiB of memory; returns its path in the chroot."""
+    """A description of the default GPU with 256 MiB of memory; returns its path in the chroot."""
     description = json.loads((SOURCE / "data" / "gpus" / "mi308x.json").read_text())
-    description["chip"]["vram_bytes"]["value"] = 1 << 30
+    description["chip"]["vram_bytes"]["value"] = 1 << 28
     (stage.out / f"small-{name}.json").write_text(json.dumps(description))
     return f"/out/small-{name}.json"
 

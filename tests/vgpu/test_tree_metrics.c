@@ -57,10 +57,39 @@ static void activity_is_the_share_of_the_cus_since_the_last_reading(void **state
 	small_machine_free(&m);
 }
 
+static void figures_of_gfx942_have_the_layout_of_its_driver(void **state)
+{
+	static const char path[] = "/sys/class/drm/card0/device/gpu_metrics";
+	struct gp_metrics_1_7 metrics;
+	struct small_machine m;
+	struct gp_buf text = {0};
+
+	(void)state;
+	small_machine_make(&m, "mi308x", 1, GP_NATIVE);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, path), 0);
+	small_read(&m, path, &text);
+	assert_int_equal(text.len, sizeof(metrics));
+	memcpy(&metrics, text.data, sizeof(metrics));
+	assert_int_equal(metrics.header.bytes, sizeof(metrics));
+	assert_int_equal(metrics.header.content, 7);
+	/* amd-smi of ROCm 7.2 cannot do without the number of partitions. */
+	assert_int_equal(metrics.partitions, 1);
+	assert_int_equal(metrics.throttled[4], 0);
+	assert_int_equal(metrics.gfx_mhz[0], m.server.devices[0].file.fcompute_mhz);
+	assert_int_equal(metrics.gfx_mhz[4], 0xffff); /* four XCCs */
+	assert_int_equal(metrics.pcie_width, 16);
+	assert_int_equal(metrics.pcie_speed, 320);
+	assert_int_equal(metrics.socket_power, 0xffff);
+	gp_buf_free(&text);
+	small_machine_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(activity_is_the_share_of_the_cus_since_the_last_reading),
+		cmocka_unit_test(figures_of_gfx942_have_the_layout_of_its_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,13 +5,17 @@
  * temperatures nor power. Clocks have one level each. tree_metrics.c writes what changes.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "abi/drm.h"
 #include "base/file.h"
 #include "vgpu/server/files.h"
 #include "vgpu/server/tree.h"
 
-#define PCIE_LANES 16
+u32 gp_vgpu_tree_pcie_gt(const struct gp_vgpu_gpufile *gpu)
+{
+	return gpu->pcie_mb_per_s / GP_TREE_PCIE_LANES / 125;
+}
 
 static void add_hex(struct gp_vgpu_files *files, const char *directory, const char *name,
 		    int digits, u32 value)
@@ -52,11 +56,13 @@ static void link_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile
 	static const char *const prefixes[] = {"max", "current"};
 	char speed[32];
 
-	snprintf(speed, sizeof(speed), "%u.0 GT/s PCIe\n", gpu->pcie_mb_per_s / PCIE_LANES / 125);
+	snprintf(speed, sizeof(speed), "%u.0 GT/s PCIe\n", gp_vgpu_tree_pcie_gt(gpu));
 	for (u32 i = 0; i < GP_ARRAY_SIZE(prefixes); i++) {
 		gp_vgpu_files_text(files, speed, "%s/%s_link_speed", pci, prefixes[i]);
-		gp_vgpu_files_number(files, PCIE_LANES, "%s/%s_link_width", pci, prefixes[i]);
+		gp_vgpu_files_number(files, GP_TREE_PCIE_LANES, "%s/%s_link_width", pci,
+				     prefixes[i]);
 	}
+	gp_vgpu_files_number(files, 0, "%s/pcie_replay_count", pci);
 	gp_vgpu_files_text(files, "active\n", "%s/power/runtime_status", pci);
 }
 
@@ -68,6 +74,9 @@ static void memory_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufi
 	gp_vgpu_files_number(files, 0, "%s/mem_info_vram_used", pci);
 	gp_vgpu_files_number(files, gpu->gpu.vram_bytes, "%s/mem_info_vis_vram_total", pci);
 	gp_vgpu_files_number(files, 0, "%s/mem_info_vis_vram_used", pci);
+	/* Half of the host's memory, as the driver does it; what is in use there is not counted. */
+	gp_vgpu_files_number(files, (u64)sysconf(_SC_PHYS_PAGES) * (u64)sysconf(_SC_PAGESIZE) / 2,
+			     "%s/mem_info_gtt_total", pci);
 }
 
 static const char *partitions(u32 xccs)
@@ -122,12 +131,16 @@ static void driver_files(struct gp_vgpu_files *files, const struct gp_vgpu_gpufi
 	gp_vgpu_files_text(files, text, "%s/pp_dpm_sclk", pci);
 	snprintf(text, sizeof(text), "0: %uMhz *\n", gpu->memory_mhz);
 	gp_vgpu_files_text(files, text, "%s/pp_dpm_mclk", pci);
+	gp_vgpu_files_text(files, "auto\n", "%s/power_dpm_force_performance_level", pci);
+	/* No page of the memory goes bad. */
+	gp_vgpu_files_text(files, "", "%s/ras/gpu_vram_bad_pages", pci);
 	if (gpu->gpu.gfx_version < GP_TREE_GFX94X)
 		return;
 	gp_vgpu_files_text(files, "SPX\n", "%s/current_compute_partition", pci);
 	gp_vgpu_files_text(files, partitions(gpu->gpu.xcc_count), "%s/available_compute_partition",
 			   pci);
 	gp_vgpu_files_text(files, "NPS1\n", "%s/current_memory_partition", pci);
+	gp_vgpu_files_text(files, "NPS1\n", "%s/available_memory_partition", pci);
 }
 
 /* libdrm tells devices apart by the primary node, so a render node alone is not enough. */
