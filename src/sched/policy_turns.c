@@ -6,15 +6,19 @@
  * change between them all the time. So jobs that say so (in_turns) run one at a time, each for a
  * turn; the jobs that do not are not held up by that and come first.
  *
- * A round lasts slice_ns for each job, and at most three quarters of max_suspend, so that no job is
- * resumed by that bound in the middle of the turn of another. A job's part of the round is its
- * weight, and twice as much for every 250 levels of priority, as the slices are.
+ * A round lasts slice_ns for each job, at most half a second, and at most three quarters of
+ * max_suspend, so that no job is resumed by that bound in the middle of the turn of another. A
+ * job's part of the round is its weight, and twice as much for every 250 levels of priority, as the
+ * slices are.
  */
 #include "sched/state.h"
 
 #define LEVEL_STEP 250u
 #define LEVELS_MAX 10u
 #define SUM_MAX    (1ull << 30)
+/* Any ten seconds have at least 20 rounds: equals differ by at most a turn, which is a twentieth.
+ */
+#define ROUND_NS (500ull * 1000 * 1000)
 
 static u64 part_of(const struct gp_sched_job *j)
 {
@@ -38,7 +42,8 @@ static u64 turn_of(const struct gp_sched *s, const struct gp_sched_member *m)
 	}
 	for (; sum > SUM_MAX; sum >>= 1)
 		own >>= 1;
-	round = GP_MIN(d->config.slice_ns * count, s->config.max_suspend_ns / 4 * 3);
+	round = GP_MIN(d->config.slice_ns * count, GP_MAX(d->config.slice_ns, ROUND_NS));
+	round = GP_MIN(round, s->config.max_suspend_ns / 4 * 3);
 	return GP_MAX(gp_scale(round, own, GP_MAX(sum, 1)), 4 * (d->suspend_ns + d->resume_ns));
 }
 

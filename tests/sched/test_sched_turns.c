@@ -65,6 +65,28 @@ static void batch_jobs_run_one_at_a_time_in_equal_parts(void **state)
 	}
 }
 
+static void equals_get_the_same_of_any_ten_seconds(void **state)
+{
+	for (u32 count = 2; count <= 8; count++) {
+		struct world *w = sliced_world();
+		u64 before[8], part = 10 * S / count;
+
+		(void)state;
+		for (u32 i = 0; i < count; i++)
+			batch(w);
+		pass(w, S);
+		for (u32 window = 0; window < 20; window++) {
+			memcpy(before, w->ran, sizeof(before));
+			pass(w, 10 * S);
+			for (u32 i = 0; i < count; i++)
+				assert_in_range(w->ran[i] - before[i], part * 95 / 100,
+						part * 105 / 100);
+			pass(w, 37 * MS);
+		}
+		end(w);
+	}
+}
+
 static void one_alone_is_never_stopped(void **state)
 {
 	struct world *w = sliced_world();
@@ -233,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batch_jobs_run_one_at_a_time_in_equal_parts),
 		cmocka_unit_test(one_alone_is_never_stopped),
+		cmocka_unit_test(equals_get_the_same_of_any_ten_seconds),
 		cmocka_unit_test(a_turn_is_over_and_the_next_begins),
 		cmocka_unit_test(the_others_are_not_held_up_by_turns),
 		cmocka_unit_test(weight_and_priority_are_parts_of_the_round),
