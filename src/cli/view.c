@@ -152,6 +152,13 @@ static void show_messages(struct run *run, char *messages, FILE *stream)
 	run->said = messages;
 }
 
+/* What failed is there again soon; nothing is known of it if the first reading fails. */
+static bool passes(const struct run *run, int error)
+{
+	return error && run->again && run->view->watch && run->view->passes &&
+	       run->view->passes(error);
+}
+
 static int take(void *ctx, FILE *stream)
 {
 	struct run *run = ctx;
@@ -171,11 +178,13 @@ static int take(void *ctx, FILE *stream)
 	if (run->sink->kept) {
 		fclose(run->sink->kept);
 		run->sink->kept = NULL;
-		run->failed = error && run->screen;
+		run->failed = error && run->screen && !passes(run, error);
 		show_messages(run, messages, stream);
 	}
-	run->again = true;
 	gp_doc_free(doc);
+	if (passes(run, error))
+		error = 0;
+	run->again = true;
 	return error;
 }
 

@@ -38,9 +38,10 @@ enum gp_cli_view_option {
 struct gp_cli_view {
 	enum gp_show_format format; /* TEXT, JSON or CSV */
 	bool watch;
-	u64 interval_ns; /* 0: one second */
-	u64 count;       /* readings; 0: until it is ended */
-	bool scroll;     /* --watch does not redraw the screen */
+	u64 interval_ns;           /* 0: one second */
+	u64 count;                 /* readings; 0: until it is ended */
+	bool scroll;               /* --watch does not redraw the screen */
+	bool (*passes)(int error); /* whether --watch goes on after a reading without an answer */
 	enum gp_cli_colour { GP_COLOUR_AUTO, GP_COLOUR_ALWAYS, GP_COLOUR_NEVER } colour;
 };
 

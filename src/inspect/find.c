@@ -316,6 +316,12 @@ static int find_pid(const struct gp_inspect_find_options *options,
 		return error;
 	gp_inspect_find_note_missing(process, live, diag);
 	gp_inspect_find_note_log(options, process, count, out, diag);
+	/* The process of that pid here may be any: one of the log's machine is meant. */
+	if (count && !options->container && process->pid == options->pid &&
+	    !has_queues(live, process->pid)) {
+		process->process = (struct gp_process){0};
+		process->alive = process->described = process->contained = false;
+	}
 	return gp_inspect_find_report_absent(options, out, diag);
 }
 

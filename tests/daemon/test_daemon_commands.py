@@ -106,6 +106,92 @@ class Commands(unittest.TestCase):
             self.assertIn("different version", said[1])
             self.assertIn("restart it", said[1])
 
+    def test_a_stopped_daemon_is_named_as_such_and_not_waited_for(self):
+        """Without that, each would end only after its whole timeout; the words are what is asserted, not the time."""
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        os.kill(self.daemon.pid, signal.SIGSTOP)
+        try:
+            for command in (("top", "--once"), ("stats",), ("log",), ("why", "1"), ("stats", "--jobs")):
+                done = self.gpreempt(*command)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+                self.assertEqual(done.stderr, f"gpreempt {command[0]}: gpreemptd (pid {self.daemon.pid}) is stopped and "
+                                              f"cannot answer; 'kill -CONT {self.daemon.pid}' continues it\n")
+            self.assertIn(f"gpreemptd (pid {self.daemon.pid}) does not answer", self.gpreempt("ps").stderr)
+        finally:
+            os.kill(self.daemon.pid, signal.SIGCONT)
+        self.assertEqual(self.gpreempt("top", "--once").returncode, 0)
+
+    def test_a_user_that_does_not_exist_is_an_error(self):
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        done = self.gpreempt("stats", "--user", "no-such-user")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("there is no user 'no-such-user'", done.stderr)
+        for user in ("root", "12345"):
+            self.assertEqual(self.gpreempt("stats", "--user", user).returncode, 0)
+
+    def restart(self):
+        """As systemctl does it, with a moment in which there is none."""
+        self.daemon.terminate()
+        self.daemon.wait(LIMIT)
+        self.daemon.stderr.close()
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+
+    def test_what_is_followed_or_watched_goes_on_after_a_restart(self):
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        before = self.daemon.pid
+        commands = (("log", "--follow"), ("stats", "--watch=100ms"), ("stats", "--jobs", "--watch=100ms"),
+                    ("top", "-b", "-d", "100ms"), ("stats", "--watch=100ms", "--json"))
+        outputs = [tempfile.TemporaryFile() for _ in commands]
+        children = [subprocess.Popen([GPREEMPT, *command], stdout=output, stderr=subprocess.PIPE, text=True, env=self.env)
+                    for command, output in zip(commands, outputs)]
+        try:
+            # Each has an answer; the first has no lines to print, and waits for them or a signal.
+            self.until(lambda: "anon_inode:[signalfd]" in self.descriptors(children[0].pid))
+            for output in outputs[1:]:
+                self.until(lambda file=output: os.fstat(file.fileno()).st_size)
+            self.restart()
+            for child, command in zip(children, commands):
+                said = ""
+                while "restarted (pid" not in said:
+                    line = child.stderr.readline()
+                    self.assertTrue(line, (command, said))
+                    said += line
+                self.assertIn(f"gpreemptd restarted (pid {self.daemon.pid}", said, command)
+                self.assertIsNone(child.poll(), command)
+                self.assertNotEqual(before, self.daemon.pid)
+                child.send_signal(signal.SIGINT)
+                self.assertIn(child.wait(LIMIT), (0, -signal.SIGINT), command)
+        finally:
+            for child in children:
+                child.kill()
+                child.wait(LIMIT)
+                child.stderr.close()
+            for output in outputs:
+                output.close()
+
+    def test_follow_ends_when_nobody_reads_its_output(self):
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        child = subprocess.Popen([GPREEMPT, "log", "--follow"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)
+        child.stdout.close()
+        self.assertEqual(child.wait(LIMIT), -signal.SIGPIPE)
+
+    @staticmethod
+    def descriptors(pid):
+        """What they are, as far as they still are there."""
+        names = []
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                names.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+            except FileNotFoundError:
+                pass
+        return names
+
+    def until(self, condition):
+        deadline = time.monotonic() + LIMIT
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
     def test_an_idle_daemon_is_shown(self):
         self.start("--config", self.file("[daemon]\nmode = observe\n"))
         shown = self.gpreempt("top", "--once").stdout

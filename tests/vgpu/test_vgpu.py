@@ -129,6 +129,13 @@ class Programs(Machine):
                                       "in 1 XCC (personality compat); programs may print MI210, a product with "
                                       "that gfx\n")
 
+    def test_a_machine_that_runs_is_not_announced_again(self):
+        self.assertIn("shown as", self.vgpu("start", "--name", "one").stderr)
+        try:
+            self.assertEqual(self.vgpu("--name", "one", "--", "true").stderr, "")
+        finally:
+            self.vgpu("stop", "--name", "one")
+
     @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
     def test_where_userfaultfd_is_forbidden_doorbells_are_polled_and_it_says_so(self):
         gemm = os.path.join(EXAMPLES, "gemm_mini")

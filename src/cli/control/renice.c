@@ -72,7 +72,7 @@ static u32 group_pid(struct gp_cli_daemon_client *client, const char *group)
 static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, struct gp_diag *diag)
 {
 	struct gp_proto_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
-	struct gp_cli_daemon_client client;
+	struct gp_cli_daemon_client client = {.socket = -1};
 	char text[2 * GP_PROTO_TEXT] = "";
 	int error = gp_cli_daemon_open(&client, NULL);
 

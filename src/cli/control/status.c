@@ -169,7 +169,8 @@ static int show_job(struct gp_cli_status *status, const struct gpreempt_target_i
 	struct gp_proto_msg_ahead ahead;
 	bool hinted = status->pid && gp_cli_ahead_read(status->pid, &ahead);
 	char name[128], owners[48], owner[GP_PROTO_NAME];
-	bool named = info->suspended && status->pid && gp_cli_daemon_holds_for(status->pid, owner);
+	bool named =
+		info->suspended && status->pid && gp_cli_daemon_holds_for(status->pid, owner) > 0;
 
 	gp_cli_target_name(name, sizeof(name), status->pid, status->group);
 	snprintf(owners, sizeof(owners), ngettext("%u owner", "%u owners", info->owner_count),

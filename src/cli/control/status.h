@@ -17,6 +17,7 @@ struct gp_cli_status {
 	size_t id_count;
 	struct gp_cli_view view;
 	struct gp_doc *doc; /* of the last reading */
+	bool daemon_away;   /* gpreemptd was asked for the owner of a hold in vain */
 	bool partly;        /* of the job's queues some are suspended, others run */
 	u64 now_ns;
 	struct gp_proto_msg_hold *holds;

@@ -11,7 +11,7 @@
 
 enum { TIMEOUT_MS = 10000, OTHER_MS = 1000 };
 
-static void hold_row(const struct gp_cli_status *status, struct gp_doc *doc,
+static void hold_row(struct gp_cli_status *status, struct gp_doc *doc,
 		     const struct gp_proto_msg_hold *hold)
 {
 	bool copies = hold->flags & GP_SUSPEND_COPIES;
@@ -19,8 +19,8 @@ static void hold_row(const struct gp_cli_status *status, struct gp_doc *doc,
 
 	/* gpreemptd may hold it for another program. */
 	gp_wire_text(owner, sizeof(owner), hold->owner, sizeof(hold->owner));
-	if (strcmp(owner, "gpreemptd") == 0)
-		(void)gp_cli_daemon_holds_for((u32)hold->pid, owner);
+	if (strcmp(owner, "gpreemptd") == 0 && !status->daemon_away)
+		status->daemon_away = gp_cli_daemon_holds_for((u32)hold->pid, owner) < 0;
 
 	gp_doc_cell(doc, gp_v_count((u64)hold->pid));
 	gp_doc_cell(doc, hold->queues ? gp_v_count(hold->queues)
@@ -61,7 +61,7 @@ static void swapped_table(const struct gp_cli_status *status, struct gp_doc *doc
 	}
 }
 
-static void hold_table(const struct gp_cli_status *status, struct gp_doc *doc)
+static void hold_table(struct gp_cli_status *status, struct gp_doc *doc)
 {
 	gp_doc_table(doc, "holds", NULL);
 	gp_doc_if_empty(doc, status->holder_pid || status->others

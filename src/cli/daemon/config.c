@@ -36,7 +36,7 @@ static int check(const struct gp_command *command, char *file)
 
 static int reload(const struct gp_command *command)
 {
-	struct gp_cli_daemon_client client;
+	struct gp_cli_daemon_client client = {.socket = -1};
 	struct gp_command_diag sink;
 	int error;
 

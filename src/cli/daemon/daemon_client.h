@@ -14,11 +14,13 @@
 struct gp_cli_daemon_client {
 	int socket; /* -1: none */
 	u32 serial;
+	u32 pid;                        /* of gpreemptd, at the last connection; 0: not known */
 	s64 wall_ns;                    /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	struct gp_wire_message message; /* the last answer */
 };
 
-/* Connects and greets; says why when it cannot. */
+/* Connects and greets; says why when it cannot, and that gpreemptd restarted if the client was
+ * connected to another one before. */
 int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag);
 void gp_cli_daemon_close(struct gp_cli_daemon_client *client);
 /*
@@ -42,9 +44,12 @@ int gp_cli_daemon_work(struct gp_cli_daemon_client *client, struct gp_diag *diag
 int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag, u32 pid,
 		       struct gp_proto_msg_job **out);
 
-/* The owner of a named hold on a process ("slurm"). False: there is none, or gpreemptd does not
- * answer. Says nothing. */
-bool gp_cli_daemon_holds_for(u32 pid, char owner[GP_PROTO_NAME]);
+/* Whether the error says that there is no gpreemptd now, or that it does not answer. */
+bool gp_cli_daemon_is_away(int error);
+
+/* The owner of a named hold on a process ("slurm"): 1, 0 if there is none, or -errno if gpreemptd
+ * does not answer. Says nothing. */
+int gp_cli_daemon_holds_for(u32 pid, char owner[GP_PROTO_NAME]);
 
 /* -ESRCH, after saying that gpreemptd knows nothing about it. */
 int gp_cli_daemon_unknown(struct gp_diag *diag, u32 pid);

@@ -22,8 +22,9 @@ enum {
 	OPTION_LINES = 'n'
 };
 
-/* With --follow, how long lines that repeat the last one are counted before they are shown. */
-enum { REPEAT_MS = 1000, WATCH_LINES = 20 };
+/* With --follow: how long lines that repeat the last one are counted before they are shown, and how
+ * often it looks for a gpreemptd that has exited. */
+enum { REPEAT_MS = 1000, AGAIN_MS = 250, WATCH_LINES = 20 };
 
 struct settings {
 	const struct gp_command *command;
@@ -191,21 +192,31 @@ static void ending_signals(sigset_t *set)
 /* Waits for a message, for the time of lines that are not printed yet, or for a signal, which is
  * returned. Only here signals wait: a reader of the output that is stuck must not keep the program
  * from ending. */
-static int wait_for_more(const struct settings *settings, int signals, const sigset_t *set)
+static int wait_ms(const struct settings *settings, int ms, int signals, const sigset_t *set)
 {
 	struct pollfd ready[] = {{.fd = settings->client.socket, .events = POLLIN},
-				 {.fd = signals, .events = POLLIN}};
-	u64 end = settings->since_ns + REPEAT_MS * GP_NS_PER_MS, now = gp_monotonic_ns();
-	int left = now < end ? (int)((end - now) / GP_NS_PER_MS) + 1 : 0, number = 0;
+				 {.fd = signals, .events = POLLIN},
+				 {.fd = STDOUT_FILENO}};
 	struct signalfd_siginfo info;
 	sigset_t before;
+	int number = 0;
 
 	sigprocmask(SIG_BLOCK, set, &before);
-	if (poll(ready, 2, settings->times ? left : -1) > 0 && ready[1].revents &&
-	    read(signals, &info, sizeof(info)) == sizeof(info))
-		number = (int)info.ssi_signo;
+	if (poll(ready, GP_ARRAY_SIZE(ready), ms) > 0) {
+		if (ready[1].revents && read(signals, &info, sizeof(info)) == sizeof(info))
+			number = (int)info.ssi_signo;
+		else if (ready[2].revents)
+			number = SIGPIPE; /* the output has no reader any more */
+	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return number;
+}
+
+static int wait_for_more(const struct settings *settings, int signals, const sigset_t *set)
+{
+	u64 end = settings->since_ns + REPEAT_MS * GP_NS_PER_MS, now = gp_monotonic_ns();
+	int left = now < end ? (int)((end - now) / GP_NS_PER_MS) + 1 : 0;
+	return wait_ms(settings, settings->times ? left : -1, signals, set);
 }
 
 /* Events may have come before the answers were read: lines already shown are skipped. */
@@ -240,6 +251,68 @@ static int flush_due(struct settings *settings)
 	return flush_same(settings) || fflush(stdout) ? -EIO : 0;
 }
 
+/* The job that the process is in. */
+static int find_job(struct settings *settings)
+{
+	struct gp_proto_msg_job *jobs;
+	int count;
+
+	if (!settings->pid)
+		return 0;
+	count = gp_cli_daemon_jobs(&settings->client, &settings->sink.diag, settings->pid, &jobs);
+	if (count < 0)
+		return count;
+	settings->job = count ? jobs[0].id : 0;
+	free(jobs);
+	return 0;
+}
+
+/* First the promise of what comes, then what was: nothing is between them. */
+static int begin(struct settings *settings)
+{
+	struct gp_cli_daemon_client *client = &settings->client;
+	struct gp_diag *diag = &settings->sink.diag;
+	struct gp_proto_msg_daemon_status status;
+	int error = find_job(settings);
+
+	if (!error && settings->follow)
+		error = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_FOLLOW, NULL, 0, 0, 0);
+	if (error < 0)
+		return error;
+	error = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0, sizeof(status), 0);
+	if (error < 0)
+		return error;
+	memcpy(&status, client->message.body, sizeof(status));
+	settings->next = status.first_decision;
+	return 0;
+}
+
+/* Waits for the next gpreemptd, and goes on with its first line. Returns 0, the signal that ended
+ * the wait, or -errno. */
+static int reconnect(struct settings *settings, int signals, const sigset_t *set)
+{
+	struct gp_diag *diag = &settings->sink.diag;
+	struct gp_cli_daemon_client *client = &settings->client;
+	int error = flush_same(settings) || fflush(stdout) ? -EIO : -ECONNRESET, number;
+
+	gp_diag(diag, GP_NOTE, "gpreemptd has exited; waiting until it runs again (Ctrl-C ends)");
+	while (gp_cli_daemon_is_away(error)) {
+		gp_cli_daemon_close(client);
+		number = wait_ms(settings, AGAIN_MS, signals, set);
+		if (number)
+			return number;
+		error = gp_cli_daemon_open(client, NULL);
+		if (error)
+			continue;
+		gp_diag(diag, GP_NOTE, "gpreemptd restarted (pid %u)", client->pid);
+		error = begin(settings);
+		if (!error)
+			error = gp_cli_daemon_decisions(client, diag, &settings->next, 0, print,
+							settings);
+	}
+	return error ? error : fflush(stdout) ? -EIO : 0;
+}
+
 static int follow(struct settings *settings)
 {
 	struct gp_cli_daemon_client *client = &settings->client;
@@ -257,56 +330,35 @@ static int follow(struct settings *settings)
 			error = take_event(settings);
 		ended = ended == -EAGAIN ? 0 : ended;
 		error = error ? error : flush_due(settings);
+		if (!error && !number && gp_cli_daemon_is_away(ended)) {
+			number = reconnect(settings, signals, &set);
+			error = number < 0 ? number : 0;
+			ended = 0;
+		}
 	}
 	if (!error && (flush_same(settings) || fflush(stdout)))
 		error = -EIO;
 	if (signals >= 0)
 		close(signals);
-	if (number)
+	if (number > 0)
 		raise(number);
 	return error || !ended ? error
-			       : gp_fail(&settings->sink.diag, ended, "gpreemptd has exited");
-}
-
-/* The job that the process is in. */
-static int find_job(struct settings *settings)
-{
-	struct gp_proto_msg_job *jobs;
-	int count;
-
-	if (!settings->pid)
-		return 0;
-	count = gp_cli_daemon_jobs(&settings->client, &settings->sink.diag, settings->pid, &jobs);
-	if (count < 0)
-		return count;
-	settings->job = count ? jobs[0].id : 0;
-	free(jobs);
-	return 0;
+			       : gp_fail(&settings->sink.diag, ended,
+					 "malformed message from gpreemptd; it may be a different "
+					 "version (restart it)");
 }
 
 static int show(struct settings *settings)
 {
 	struct gp_cli_daemon_client *client = &settings->client;
 	struct gp_diag *diag = &settings->sink.diag;
-	struct gp_proto_msg_daemon_status status;
 	int error;
 
 	if (settings->perfetto)
 		return gp_cli_decision_perfetto(client, diag, settings->perfetto, settings->follow);
-	error = find_job(settings);
+	error = begin(settings);
 	if (error)
 		return error;
-	/* First the promise of what comes, then what was: nothing is between them. */
-	error = settings->follow
-			? gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_FOLLOW, NULL, 0, 0, 0)
-			: 0;
-	if (error < 0)
-		return error;
-	error = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0, sizeof(status), 0);
-	if (error < 0)
-		return error;
-	memcpy(&status, client->message.body, sizeof(status));
-	settings->next = status.first_decision;
 	error = show_past(settings);
 	if (!error && settings->pid && !settings->follow && !settings->known && !settings->job)
 		error = gp_cli_daemon_unknown(diag, settings->pid);
@@ -390,6 +442,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return GP_EXIT_USAGE;
 	gp_command_diag_init(&settings.sink, command);
 	if (settings.view.watch) {
+		settings.view.passes = gp_cli_daemon_is_away;
 		error = gp_cli_view_run(&settings.view, &settings.sink, make, &settings);
 	} else {
 		error = gp_cli_daemon_open(&settings.client, &settings.sink.diag);

@@ -18,6 +18,7 @@ struct settings {
 	struct gp_command_diag sink;
 	struct gp_cli_stats_filter filter;
 	struct gp_cli_view view;
+	struct gp_cli_daemon_client client;
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -244,30 +245,30 @@ static struct gp_doc *totals(const struct gp_proto_msg_stats *stats)
 static int make(void *ctx, struct gp_doc **doc)
 {
 	struct settings *settings = ctx;
-	struct gp_cli_daemon_client client;
+	struct gp_cli_daemon_client *client = &settings->client;
 	struct gp_proto_msg_stats stats;
 	struct gp_diag *diag = &settings->sink.diag;
-	int error = gp_cli_daemon_open(&client, diag);
+	int error = gp_cli_daemon_open(client, diag);
 
 	if (error)
 		return error;
 	if (gp_cli_stats_filter_set(&settings->filter)) {
-		error = gp_cli_stats_jobs(&client, diag, &settings->filter, doc);
+		error = gp_cli_stats_jobs(client, diag, &settings->filter, doc);
 	} else {
-		error = gp_cli_daemon_ask(&client, diag, GP_MSG_DAEMON_STATS, NULL, 0,
-					  sizeof(stats), 0);
+		error = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATS, NULL, 0, sizeof(stats),
+					  0);
 		if (error >= 0) {
-			memcpy(&stats, client.message.body, sizeof(stats));
+			memcpy(&stats, client->message.body, sizeof(stats));
 			*doc = totals(&stats);
 		}
 	}
-	gp_cli_daemon_close(&client);
+	gp_cli_daemon_close(client);
 	return error < 0 ? error : 0;
 }
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct settings settings = {.command = command};
+	struct settings settings = {.command = command, .client = {.socket = -1}};
 	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
@@ -277,6 +278,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (gp_cli_view_check(&settings.view, command))
 		return GP_EXIT_USAGE;
 	gp_command_diag_init(&settings.sink, command);
+	settings.view.passes = gp_cli_daemon_is_away;
 	return gp_cli_view_run(&settings.view, &settings.sink, make, &settings) ? GP_EXIT_FAILED
 										: GP_EXIT_OK;
 }

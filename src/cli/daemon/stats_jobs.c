@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,19 @@ static void add_total(struct gp_doc *doc, const struct list *list, bool observed
 		    gp_duration_text(held).text, (unsigned long long)suspends);
 }
 
+/* A name that was mistyped has no jobs either. */
+static int check_user(const char *user, struct gp_diag *diag)
+{
+	u64 number;
+
+	if (gp_argument_u64(user, &number) || getpwnam(user))
+		return 0;
+	return gp_fail(diag, -ESRCH,
+		       "there is no user '%s' on this machine, and gpreemptd knows no job of one; "
+		       "'gpreempt stats --jobs' lists the users of all jobs",
+		       user);
+}
+
 int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		      const struct gp_cli_stats_filter *filter, struct gp_doc **out)
 {
@@ -211,6 +225,8 @@ int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		memcpy(&status, client->message.body, sizeof(status));
 		error = read_all(client, diag, filter, &list);
 	}
+	if (!error && !list.count && filter->user)
+		error = check_user(filter->user, diag);
 	if (error) {
 		free(list.items);
 		return error;

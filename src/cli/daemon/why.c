@@ -212,6 +212,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (gp_cli_view_check(&story.view, command) ||
 	    (story.driver && gp_command_check_root(command, &story.root)))
 		return GP_EXIT_USAGE;
+	story.view.passes = gp_cli_daemon_is_away;
 	error = gp_cli_view_run(&story.view, &story.sink, make, &story);
 	free(story.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;

@@ -252,7 +252,8 @@ static void add_held(struct gp_inspect_ps *ps, const struct gp_proto_msg_job *jo
 		struct gp_inspect_ps_row *row = &ps->rows[k];
 
 		if (row->gpu->pid == job->pid ||
-		    (job->processes > 1 && gp_cli_daemon_holds_for(row->gpu->pid, row->held_by))) {
+		    (job->processes > 1 &&
+		     gp_cli_daemon_holds_for(row->gpu->pid, row->held_by) > 0)) {
 			gp_wire_text(row->held_by, sizeof(row->held_by), job->owner,
 				     sizeof(job->owner));
 			ps->held_known = true;
@@ -263,13 +264,18 @@ static void add_held(struct gp_inspect_ps *ps, const struct gp_proto_msg_job *jo
 /* gpreemptd, if it runs, knows for whom it holds a process, and for how long a process had a GPU
  * whose driver reports that. It does so by job, which is one process unless several were started as
  * one. */
-static void add_daemon(struct gp_inspect_ps *ps)
+static void add_daemon(struct gp_inspect_ps *ps, struct gp_diag *diag)
 {
-	struct gp_cli_daemon_client client;
+	struct gp_cli_daemon_client client = {.socket = -1};
 	struct gp_proto_msg_job *jobs = NULL;
-	int count;
+	int count = gp_cli_daemon_open(&client, NULL);
 
-	if (gp_cli_daemon_open(&client, NULL))
+	if (count == -ETIME)
+		gp_diag(diag, GP_NOTE,
+			"gpreemptd (pid %u) does not answer, so the owners and times that it "
+			"keeps are missing; 'gpreempt top --once' says why",
+			client.pid);
+	if (count)
 		return;
 	count = gp_cli_daemon_jobs(&client, NULL, 0, &jobs);
 	for (int i = 0; i < count; i++) {
@@ -318,7 +324,7 @@ static int make(void *ctx, struct gp_doc **doc)
 	if (error)
 		return error;
 	if (live)
-		add_daemon(&ps);
+		add_daemon(&ps, &settings->sink.diag);
 	*doc = gp_cli_ps_doc(&ps);
 	if (live)
 		add_swapped(*doc);

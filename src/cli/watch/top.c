@@ -114,6 +114,8 @@ static int make(void *ctx, struct gp_doc **doc)
 			gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
 		*doc = gp_cli_top_doc(&top, policy);
 	}
+	if (error && source->client)
+		gp_cli_daemon_close(source->client); /* opened again if it goes on */
 	gp_cli_top_free(&top);
 	return error;
 }
@@ -125,18 +127,18 @@ static int make(void *ctx, struct gp_doc **doc)
 static int choose(struct settings *settings, struct gp_cli_daemon_client *client,
 		  struct gp_diag *diag)
 {
-	int error = gp_cli_daemon_open(client, NULL);
 	char policy[16];
+	int error;
 
-	if (error != -ENOENT && error != -ECONNREFUSED)
-		return error ? gp_cli_daemon_open(client, diag) : 0;
 	gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
-	if (*policy) {
-		settings->driver = true;
+	/* Asked once: one that does not answer would be waited for twice. */
+	error = gp_cli_daemon_open(client, *policy ? NULL : diag);
+	settings->driver = *policy && (error == -ENOENT || error == -ECONNREFUSED);
+	if (settings->driver)
 		return 0;
-	}
-	error = gp_cli_daemon_open(client, diag);
-	if (error)
+	if (error && *policy)
+		return gp_cli_daemon_open(client, diag);
+	if (error == -ENOENT || error == -ECONNREFUSED)
 		gp_diag(diag, GP_NOTE,
 			"'gpreempt ps' lists the processes that use a GPU; it needs no daemon");
 	return error;
@@ -157,7 +159,7 @@ static int show(struct settings *settings, struct gp_command_diag *sink)
 	int error = asked ? 0 : choose(settings, &client, screen ? NULL : diag);
 
 	/* The screen says what is missing, and waits for it. */
-	if (error && !(screen && (error == -ENOENT || error == -ECONNREFUSED)))
+	if (error && !(screen && gp_cli_daemon_is_away(error)))
 		return screen ? choose(settings, &client, diag) : error;
 	from = settings->driver ? NULL : &client;
 	error = -ENOTTY;
@@ -175,6 +177,7 @@ static int show(struct settings *settings, struct gp_command_diag *sink)
 	/* Into a file, or on a terminal of unknown type. */
 	if (error == -ENOTTY) {
 		settings->view.interval_ns = settings->interval_ns;
+		settings->view.passes = gp_cli_daemon_is_away;
 		error = gp_cli_view_run(&settings->view, sink, make,
 					&(struct source){settings, from, diag});
 	}

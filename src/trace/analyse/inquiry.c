@@ -213,9 +213,18 @@ static int read_prints(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag 
 {
 	struct gp_trace_kfdlog_stats stats;
 
+	int ret;
+
 	current(inquiry)->clock = GP_CLOCK_DMESG;
-	return gp_trace_kfdlog_read(fd, current(inquiry)->name, diag, kernel_event, inquiry,
-				    &stats);
+	ret = gp_trace_kfdlog_read(fd, current(inquiry)->name, diag, kernel_event, inquiry, &stats);
+	if (!ret && stats.general == stats.recognised)
+		gp_diag(diag, GP_NOTE,
+			"%s has messages of KFD (%llu), but none about a queue; to see those, "
+			"write "
+			"'module amdgpu +p' to /sys/kernel/debug/dynamic_debug/control and record "
+			"again",
+			current(inquiry)->name, (unsigned long long)stats.recognised);
+	return ret;
 }
 
 static int profile_event(void *ctx, const struct gp_event *event)

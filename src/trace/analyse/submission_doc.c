@@ -149,7 +149,8 @@ static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_count(queue->queue));
 		gp_doc_cell(doc, gp_v_count(queue->kernels));
 		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->busy_ns)));
-		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->last_ns - queue->first_ns)));
+		gp_doc_cell(doc, gp_v_if(timed && !s->unrelated,
+					 gp_v_ns(queue->last_ns - queue->first_ns)));
 	}
 	gp_doc_note(
 		doc,

@@ -51,6 +51,24 @@ static const char *const sentences[] = {
 	"Restoring PASID ",
 };
 
+/* Its start, and what it warns of: not about one queue. */
+static const char *const general[] = {
+	"Allocated ",
+	"Total number of KFD nodes to be created: ",
+	"HMM registered ",
+	"added device ",
+	"skipped device ",
+	"Virtual CRAT table created for ",
+	"Topology: Add ",
+	"KFD node ",
+	"kgd2kfd_probe failed",
+	"Runlist is getting oversubscribed",
+	"qcm fence wait loop timeout expired",
+	"The cp might be in an unrecoverable state",
+	"Failed to evict process queues",
+	"Freeing queue vital buffer ",
+};
+
 bool gp_trace_text_key(const char *text, size_t len, const char *key, u64 *value)
 {
 	const char *end = text + len, *p = text;
@@ -202,15 +220,18 @@ static int take_trace(struct reader *reader, const struct gp_line *line, const c
 static int take_sentence(struct reader *reader, const struct gp_line *line, const char *p)
 {
 	const char *end = line->text + line->len;
+	size_t queue = GP_ARRAY_SIZE(sentences), all = queue + GP_ARRAY_SIZE(general);
 
-	for (size_t i = 0; i < GP_ARRAY_SIZE(sentences) && !line->cut; i++) {
+	for (size_t i = 0; i < all && !line->cut; i++) {
+		const char *sentence = i < queue ? sentences[i] : general[i - queue];
 		struct gp_event event = {0};
 		const char *rest = p;
 
-		if (!gp_parse_text(&rest, end, sentences[i], strlen(sentences[i])))
+		if (!gp_parse_text(&rest, end, sentence, strlen(sentence)))
 			continue;
-		event.name = sentences[i];
-		event.name_len = strlen(sentences[i]);
+		reader->stats->general += i >= queue;
+		event.name = sentence;
+		event.name_len = strlen(sentence);
 		event.text = rest;
 		event.text_len = (size_t)(end - rest);
 		return deliver(reader, line, &event, p);

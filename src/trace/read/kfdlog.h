@@ -15,6 +15,7 @@
 struct gp_trace_kfdlog_stats {
 	struct gp_lines_stats lines;
 	u64 recognised;
+	u64 general; /* of them: about the start of the driver or a warning, not about a queue */
 };
 
 /*

@@ -248,7 +248,9 @@ static int run(const struct gp_vgpu_options *options, char **argv, struct gp_dia
 		close(fd);
 	else if (gp_vgpu_start_private(options, diag, &machine))
 		return GP_VGPU_FAILED;
-	announce(machine.directory, diag);
+	/* A machine that was there has been announced when it was started. */
+	if (fd < 0)
+		announce(machine.directory, diag);
 	status = gp_vgpu_run(&machine, argv, diag);
 	if (machine.server >= 0)
 		gp_vgpu_stop_private(&machine);
