@@ -52,7 +52,7 @@ static u64 bound(const struct gp_sched *s, const struct gp_sched_device *d)
 
 static u64 longest_turn(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	return GP_MAX(4 * gp_sched_narrow_shield(s, d->index), 16 * (d->suspend_ns + d->resume_ns));
+	return GP_MAX(4 * gp_sched_narrow_shield(s, d->index), 24 * (d->suspend_ns + d->resume_ns));
 }
 
 u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
