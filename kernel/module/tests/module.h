@@ -24,6 +24,19 @@ deed do_renew;     /* pid or 0, lease -> renewed */
 deed do_churn;     /* seed, number, pid, pid: tries everything, at random */
 deed do_pause;     /* 1: KFD evicts the actor itself (CRIU), 0: and restores it */
 
+#define RESET    "/sys/kernel/debug/fakegpu/reset"
+#define HANG     "/sys/module/fakegpu/parameters/hang"
+#define HANG_GPU "/sys/module/fakegpu/parameters/hang_gpu"
+#define TIMEOUT  "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms"
+
+void write_to(const char *path, const char *text);
+u32 gpus_of_machine(struct self *me);
+/* An eviction that fails on one GPU is taken back on every one of them. */
+bool failure_is_undone(struct self *me);
+/* Rows of several.c. */
+void several_are_evicted(struct self *me);
+void one_does_not_answer(struct self *me);
+
 struct gpreempt_state state_of(u64 pid);
 struct gpreempt_statistics statistics(void);
 void is_on(struct self *me, const struct actor *actor, u32 id, bool on);

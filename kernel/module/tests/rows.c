@@ -78,7 +78,7 @@ static void refuses(struct self *me)
 
 	EXPECT(call(device(), GPREEMPT_IOC_INFO, &info), 0);
 	EXPECT(info.abi, GPREEMPT_ABI);
-	EXPECT(info.gpus, 1);
+	EXPECT(info.gpus, gpus_of_machine(me));
 	EXPECT(info.lease_max_ms, GPREEMPT_LEASE_MAX_MS);
 	EXPECT(call(device(), _IO(GPREEMPT_IOC, 99), NULL), -ENOTTY);
 	EXPECT(call(device(), _IOR(GPREEMPT_IOC, 0, u64), &info), -ENOTTY);
@@ -381,17 +381,13 @@ static void churn(struct self *me)
 
 /* ---- a GPU that does not answer ---- */
 
-static void write_to(const char *path, const char *text)
+void write_to(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
 	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
 }
-
-#define RESET   "/sys/kernel/debug/fakegpu/reset"
-#define HANG    "/sys/module/fakegpu/parameters/hang"
-#define TIMEOUT "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms"
 
 static void nothing_is_held(struct self *me)
 {
@@ -410,7 +406,7 @@ static void nothing_is_held(struct self *me)
 	EXPECT(state_of(PID(target)).evicted, 0);
 	EXPECT(ME(me, do_let_go, PID(target), 0), -ENOENT);
 	/* When it answers again, so does the driver; nothing was counted twice. */
-	if (!can_debug(me)) {
+	if (!can_debug(me) || !failure_is_undone(me)) {
 		/* Before 6.5 only after a reset, which keeps this process off. */
 		write_to(RESET, "1");
 		actor_kill(me, &target);
@@ -465,6 +461,10 @@ const struct row rows_module[] = {
 	 EVERYWHERE, NULL},
 	{"module 12", "holders at random on processes that die", churn, EVERYWHERE, NULL},
 	{"module 13", "many cycles lose nothing", many_cycles, EVERYWHERE, NULL},
+	{"gpus 1", "a process is evicted on all of its GPUs, and restored", several_are_evicted,
+	 EVERYWHERE, NULL},
+	{"gpus 2", "one GPU that does not answer: ETIME, and nothing is held on the others",
+	 one_does_not_answer, DEBUGGER, NULL},
 	{"fault", "a GPU that does not answer: ETIME, and nothing is held", nothing_is_held,
 	 EVERYWHERE, NULL},
 	{"fault", "a reset of the GPU is not undone by letting go", reset_stays, EVERYWHERE, NULL},

@@ -13,6 +13,7 @@
 
 const char fg_era[] = "6.1";
 const char fg_personality[] = "compat";	/* CREATE_QUEUE takes any buffers */
+const char fg_driver[] = "linux";
 
 const int fg_own_xccs = 1;
 
@@ -21,21 +22,21 @@ void fg_own_description(struct amdgpu_device *adev)
 	adev->doorbell.num_doorbells = AMDGPU_DOORBELLS;
 }
 
-struct device_queue_manager *fg_manager(void)
+struct device_queue_manager *fg_manager(const struct fg_device *gpu)
 {
-	return fg.adev->kfd.dev->dqm;
+	return gpu->adev->kfd.dev->dqm;
 }
 
-u32 fg_gpu_id(void)
+u32 fg_gpu_id(const struct fg_device *gpu)
 {
-	return fg.adev->kfd.dev->id;
+	return gpu->adev->kfd.dev->id;
 }
 
-int fg_pre_reset(void)
+int fg_pre_reset(const struct fg_device *gpu)
 {
-	int (*pre_reset)(struct kfd_dev *kfd) = fg.sym.pre_reset;
+	int (*pre_reset)(struct kfd_dev *kfd) = fg_sym.pre_reset;
 
-	return pre_reset(fg.adev->kfd.dev);
+	return pre_reset(gpu->adev->kfd.dev);
 }
 
 u32 fg_blocked_calls(struct kfd_process *process)
@@ -95,17 +96,18 @@ static size_t available_memory(struct amdgpu_device *adev)
 static void occupancy(struct amdgpu_device *adev, int pasid, int *waves,
 		      int *max_waves)
 {
+	struct fg_device *gpu = fg_of(adev);
 	u32 i;
 
 	*waves = 0;
-	mutex_lock(&fg.lock);
+	mutex_lock(&gpu->lock);
 	for (i = 0; i < FG_SLOTS; i++) {
-		struct fg_queue *queue = fg.fw.slots[i];
+		struct fg_queue *queue = gpu->fw.slots[i];
 
 		if (queue && queue->busy && queue->pasid == pasid)
 			*waves += OCCUPIED_WAVES;
 	}
-	mutex_unlock(&fg.lock);
+	mutex_unlock(&gpu->lock);
 	*max_waves = 32;
 }
 

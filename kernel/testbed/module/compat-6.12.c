@@ -11,12 +11,16 @@
 
 #include "fakegpu.h"
 
-#define DOORBELL_PAGES	1024	/* of the BAR */
 #define TRAP_DEBUG_FLAG	2	/* word of the second-level trap's memory */
 #define OCCUPIED_WAVES	32
 
 const char fg_era[] = "6.12";
 const char fg_personality[] = "native";	/* CREATE_QUEUE checks buffers */
+#ifdef FG_DKMS
+const char fg_driver[] = "dkms";
+#else
+const char fg_driver[] = "linux";
+#endif
 
 const int fg_own_xccs = FG_XCCS;
 
@@ -45,42 +49,44 @@ void fg_own_description(struct amdgpu_device *adev)
 	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
 }
 
-struct device_queue_manager *fg_manager(void)
+struct device_queue_manager *fg_manager(const struct fg_device *gpu)
 {
-	return fg.adev->kfd.dev->nodes[0]->dqm;
+	return gpu->adev->kfd.dev->nodes[0]->dqm;
 }
 
-u32 fg_gpu_id(void)
+u32 fg_gpu_id(const struct fg_device *gpu)
 {
-	return fg.adev->kfd.dev->nodes[0]->id;
+	return gpu->adev->kfd.dev->nodes[0]->id;
 }
 
 #ifndef FG_DKMS
 void fg_wait_for_processes(void)
 {
-	while (atomic_read(&fg.adev->kfd.dev->kfd_processes_count))
-		msleep(20);
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		while (atomic_read(&gpu->adev->kfd.dev->kfd_processes_count))
+			msleep(20);
 }
 #endif
 
-int fg_pre_reset(void)
+int fg_pre_reset(const struct fg_device *gpu)
 {
 	int (*pre_reset)(struct kfd_dev *kfd,
 			 struct amdgpu_reset_context *context) =
-		fg.sym.pre_reset;
+		fg_sym.pre_reset;
 
-	return pre_reset(fg.adev->kfd.dev, NULL);
+	return pre_reset(gpu->adev->kfd.dev, NULL);
 }
 
 /* ---- the debug trap ---- */
 
 /* Calls that wait for a debugger: DESTROY_QUEUE and RUNTIME_ENABLE. */
-u32 fg_blocked_calls(struct kfd_process *process)
+static u32 blocked_in_destroy(const struct fg_device *gpu,
+			      struct kfd_process *process)
 {
-	wait_queue_head_t *destroyers = &fg_manager()->destroy_wait;
-	struct semaphore *runtime = &process->runtime_enable_sema;
+	wait_queue_head_t *destroyers = &fg_manager(gpu)->destroy_wait;
 	struct wait_queue_entry *waiter;
-	struct list_head *entry;
 	unsigned long flags;
 	u32 count = 0;
 
@@ -92,6 +98,19 @@ u32 fg_blocked_calls(struct kfd_process *process)
 			count++;
 	}
 	spin_unlock_irqrestore(&destroyers->lock, flags);
+	return count;
+}
+
+u32 fg_blocked_calls(struct kfd_process *process)
+{
+	struct semaphore *runtime = &process->runtime_enable_sema;
+	struct fg_device *gpu;
+	struct list_head *entry;
+	unsigned long flags;
+	u32 count = 0;
+
+	fg_for_each(gpu)
+		count += blocked_in_destroy(gpu, process);
 	raw_spin_lock_irqsave(&runtime->lock, flags);
 	list_for_each(entry, &runtime->wait_list)
 		count++;
@@ -124,7 +143,13 @@ static void destroy_vm(struct amdgpu_device *adev, struct amdgpu_vm *vm)
 {
 }
 
-#ifndef FG_DKMS	/* where a VM keeps the PASID that it was born with */
+#ifdef FG_DKMS
+/* Whose VM it is, for a message: ours does not say. */
+static void *no_task_info(struct amdgpu_vm *vm)
+{
+	return NULL;
+}
+#else	/* there a VM keeps the PASID that it was born with */
 static void release_vm(struct amdgpu_device *adev, void *priv)
 {
 }
@@ -155,17 +180,17 @@ static size_t available_memory(struct amdgpu_device *adev, u8 xcp)
 
 struct fg_doorbells {
 	struct amdgpu_bo bo;
+	struct fg_device *gpu;
 	u32 page, pages;
 };
 
 static DEFINE_MUTEX(doorbell_lock);
-/* The first page is amdgpu's. */
-static DECLARE_BITMAP(doorbell_pages, DOORBELL_PAGES) = { 1 };
 
 static int create_doorbells(struct amdgpu_device *adev, unsigned long size,
 			int align, u32 domain, struct amdgpu_bo **bo,
 			u64 *gpu_addr, void **cpu_addr)
 {
+	struct fg_device *gpu = fg_of(adev);
 	struct fg_doorbells *doorbells;
 	u32 offset;
 
@@ -177,29 +202,31 @@ static int create_doorbells(struct amdgpu_device *adev, unsigned long size,
 	doorbells = kzalloc(sizeof(*doorbells), GFP_KERNEL);
 	if (!doorbells)
 		return -ENOMEM;
+	doorbells->gpu = gpu;
 	doorbells->pages = PAGE_ALIGN(size) >> PAGE_SHIFT;
 	/* Aligned, so that a doorbell's place says its number (run.c). */
 	mutex_lock(&doorbell_lock);
-	doorbells->page = bitmap_find_next_zero_area(doorbell_pages,
-						     DOORBELL_PAGES, 1,
+	doorbells->page = bitmap_find_next_zero_area(gpu->doorbell_pages,
+						     FG_DOORBELL_PAGES, 1,
 						     doorbells->pages,
 						     doorbells->pages - 1);
-	if (doorbells->page < DOORBELL_PAGES)
-		bitmap_set(doorbell_pages, doorbells->page, doorbells->pages);
+	if (doorbells->page < FG_DOORBELL_PAGES)
+		bitmap_set(gpu->doorbell_pages, doorbells->page,
+			   doorbells->pages);
 	mutex_unlock(&doorbell_lock);
-	if (doorbells->page >= DOORBELL_PAGES) {
+	if (doorbells->page >= FG_DOORBELL_PAGES) {
 		kfree(doorbells);
 		return -ENOMEM;
 	}
 	offset = doorbells->page << PAGE_SHIFT;
-	memset_io(fg.bar + offset, 0, size);
+	memset_io(gpu->bar + offset, 0, size);
 	fg_bo_init(&doorbells->bo, size);
 	fg_memory_count(1);
 	*bo = &doorbells->bo;
 	if (gpu_addr)
 		*gpu_addr = offset;
 	if (cpu_addr)
-		*cpu_addr = (void __force *)fg.bar + offset;
+		*cpu_addr = (void __force *)gpu->bar + offset;
 	return 0;
 }
 
@@ -212,7 +239,8 @@ static void free_doorbells(struct amdgpu_bo **bo, u64 *gpu_addr,
 		return;
 	doorbells = container_of(*bo, struct fg_doorbells, bo);
 	mutex_lock(&doorbell_lock);
-	bitmap_clear(doorbell_pages, doorbells->page, doorbells->pages);
+	bitmap_clear(doorbells->gpu->doorbell_pages, doorbells->page,
+		     doorbells->pages);
 	mutex_unlock(&doorbell_lock);
 	dma_resv_fini(&doorbells->bo.tbo.base._resv);
 	kfree(doorbells);
@@ -239,24 +267,25 @@ static u32 doorbell_index(struct amdgpu_device *adev, struct amdgpu_bo *bo,
 static void occupancy(struct amdgpu_device *adev, struct kfd_cu_occupancy *out,
 		      int *max_waves, u32 inst)
 {
+	struct fg_device *gpu = fg_of(adev);
 	u32 i;
 
-	mutex_lock(&fg.lock);
+	mutex_lock(&gpu->lock);
 	for (i = 0; i < FG_SLOTS; i++) {
-		struct fg_queue *queue = fg.fw.slots[i];
+		struct fg_queue *queue = gpu->fw.slots[i];
 
 		if (!queue || !queue->busy)
 			continue;
 		out[i].wave_cnt = OCCUPIED_WAVES;
 		out[i].doorbell_off = queue->doorbell;
 	}
-	mutex_unlock(&fg.lock);
+	mutex_unlock(&gpu->lock);
 	*max_waves = 32;
 }
 
 static void wait_times(struct amdgpu_device *adev, u32 *times, u32 inst)
 {
-	*times = fg.fw.wait_times;
+	*times = fg_of(adev)->fw.wait_times;
 }
 
 static u32 set_watch(struct amdgpu_device *adev, u64 address, u32 mask, u32 id,
@@ -274,32 +303,34 @@ static u32 clear_watch(struct amdgpu_device *adev, u32 id)
 static u64 slot_address(struct amdgpu_device *adev, u32 pipe, u32 queue,
 			u32 inst)
 {
+	struct fg_device *gpu = fg_of(adev);
 	struct fg_queue *on;
 	u64 address = 0;
 
-	mutex_lock(&fg.lock);
-	on = fg.fw.slots[pipe * FG_QUEUES + queue];
+	mutex_lock(&gpu->lock);
+	on = gpu->fw.slots[pipe * FG_QUEUES + queue];
 	if (on && on->mqd)
 		address = ((u64)on->mqd->cp_hqd_pq_base_hi << 32 |
 			   on->mqd->cp_hqd_pq_base_lo) << 8;
-	mutex_unlock(&fg.lock);
+	mutex_unlock(&gpu->lock);
 	return address;
 }
 
 static u64 reset_slot(struct amdgpu_device *adev, u32 pipe, u32 queue,
 		      u32 inst, unsigned int timeout)
 {
+	struct fg_device *gpu = fg_of(adev);
 	u64 address = slot_address(adev, pipe, queue, inst);
 	struct fg_queue *on;
 
-	mutex_lock(&fg.lock);
-	on = fg.fw.slots[pipe * FG_QUEUES + queue];
+	mutex_lock(&gpu->lock);
+	on = gpu->fw.slots[pipe * FG_QUEUES + queue];
 	if (on) {
 		fg_queue_save(on);
 		on->busy = false;
 	}
-	fg.fw.slots[pipe * FG_QUEUES + queue] = NULL;
-	mutex_unlock(&fg.lock);
+	gpu->fw.slots[pipe * FG_QUEUES + queue] = NULL;
+	mutex_unlock(&gpu->lock);
 	return address;
 }
 
@@ -318,7 +349,9 @@ void fg_own_registers(struct kfd2kgd_calls *calls)
 struct fg_hook fg_own_hooks[] = {
 	FG_HOOK(amdgpu_amdkfd_gpuvm_acquire_process_vm, acquire_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_destroy_cb, destroy_vm),
-#ifndef FG_DKMS
+#ifdef FG_DKMS
+	FG_HOOK(amdgpu_vm_get_task_info_vm, no_task_info),
+#else
 	FG_HOOK(amdgpu_amdkfd_gpuvm_release_process_vm, release_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_set_vm_pasid, set_vm_pasid),
 #endif

@@ -3,7 +3,8 @@
  * A gfx90a GPU that is not there, under the distribution's own amdgpu.ko; or,
  * with xccs=4, a gfx942 of four XCCs (an MI308X). All XCCs work on one queue
  * together: the first reads the rings for all, each has an MQD and a save area
- * of its own.
+ * of its own. There may be several GPUs (gpus=2), which share nothing but the
+ * processes on them.
  *
  * The driver's code runs unchanged. Below it are, instead of hardware:
  *  - memory.c   memory the driver asks amdgpu for, and doorbells in a RAM BAR
@@ -17,19 +18,23 @@
  * compat-SERIES.[ch] is all that is different from kernel to kernel; the one
  * it is built for is compiled in.
  *
- * One lock, fg.lock, is over everything the firmware and the runner own. It
+ * One lock of each GPU is over everything its firmware and runner own. It
  * is a leaf: nobody calls the driver with it held, but for interrupts, which
  * take spin locks only.
  */
 #ifndef FAKEGPU_H
 #define FAKEGPU_H
 
+#include <linux/bitmap.h>
 #include <linux/ftrace.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
+#include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/types.h>
+
+#include <drm/drm_file.h>
 
 #include "amdgpu.h"
 #include "amdgpu_amdkfd.h"
@@ -44,7 +49,9 @@
 #define FG_FIRST_VMID	8	/* KFD has 8..15 */
 #define FG_PROCESSES	8	/* one a VMID */
 #define FG_CUS		80
-#define FG_XCCS		4	/* at most */
+#define FG_GPUS		8	/* at most */
+#define FG_XCCS		4	/* likewise */
+#define FG_DOORBELL_PAGES 1024	/* of the BAR of a GPU */
 #define FG_ENTRIES	1024	/* queues of one runlist */
 #define FG_PACKETS	32	/* remembered for the status */
 
@@ -62,6 +69,7 @@ struct fg_gtt {
  */
 struct fg_queue {
 	struct list_head list;
+	struct fg_device *gpu;
 	u64 mqd_gpu;
 	struct v9_mqd *mqd;	/* NULL: an SDMA queue, which is not run */
 	struct mm_struct *mm;	/* grabbed, not gotten */
@@ -159,23 +167,33 @@ struct fg_symbols {
 };
 
 struct fg_device {
+	u32 index;
 	struct pci_dev *pdev;
 	void __iomem *bar;
 	struct amdgpu_device *adev;
-	struct fg_symbols sym;
+	struct drm_minor minor;
+	struct miscdevice render;
+	char render_name[24], render_node[24];
 	struct task_struct *thread;
-	struct dentry *debugfs;
+	bool started;		/* the driver has it */
 
 	struct mutex lock;
 	struct list_head queues;
 	struct fg_firmware fw;
 	struct fg_clock clock;
 	struct fg_figures figures;
+	DECLARE_BITMAP(doorbell_pages, FG_DOORBELL_PAGES);
 };
 
-extern struct fg_device fg;
+extern struct fg_symbols fg_sym;
+extern struct fg_device fg_gpus[FG_GPUS];
+struct fg_device *fg_of(const struct amdgpu_device *adev);
+
+#define fg_for_each(gpu) \
+	for ((gpu) = fg_gpus; (gpu) < fg_gpus + fg_gpu_count; (gpu)++)
 
 /* Knobs, module parameters: see main.c. */
+extern int fg_gpu_count, fg_hang_gpu;
 extern int fg_xccs, fg_workgroup_us, fg_quantum_ms, fg_save_us, fg_poll_us;
 extern bool fg_hang, fg_fail_unmap, fg_fail_runlist;
 extern int fg_late_fence_ms;
@@ -204,16 +222,17 @@ struct fg_member {
 /* compat-SERIES.c; tables end with an entry of NULL */
 extern struct fg_hook fg_own_hooks[];
 extern const struct fg_member fg_own_members[];
-extern const char fg_era[], fg_personality[];	/* in the status's words */
+/* In the status's words. */
+extern const char fg_era[], fg_personality[], fg_driver[];
 void fg_own_description(struct amdgpu_device *adev);
 /* The most XCCs that a GPU has there. */
 extern const int fg_own_xccs;
 void fg_own_registers(struct kfd2kgd_calls *calls);
-struct device_queue_manager *fg_manager(void);
-u32 fg_gpu_id(void);
+struct device_queue_manager *fg_manager(const struct fg_device *gpu);
+u32 fg_gpu_id(const struct fg_device *gpu);
 /* Until the driver has taken down the last process. */
 void fg_wait_for_processes(void);
-int fg_pre_reset(void);
+int fg_pre_reset(const struct fg_device *gpu);
 /* Calls of the process that wait for a debugger. */
 u32 fg_blocked_calls(struct kfd_process *process);
 bool fg_traps_on(struct kfd_process *process);
@@ -221,6 +240,9 @@ bool fg_traps_on(struct kfd_process *process);
 /* symbols.c, layout.c, hooks.c */
 int fg_find_symbols(struct fg_symbols *sym);
 int fg_check_layout(const struct fg_symbols *sym, bool lie);
+/* layout-btf.c or layout-known.c: offset, or size of the type; -1: there is none. */
+int fg_layout_init(const struct fg_symbols *sym);
+s64 fg_layout_offset(const struct fg_member *want);
 int fg_hook(const struct fg_symbols *sym);
 void fg_unhook(void);
 
@@ -246,22 +268,22 @@ struct amdgpu_bo_va_mapping *fg_lookup_mapping(struct amdgpu_vm *vm, u64 page);
 
 /* render.c */
 int fg_file_to_fpriv(struct file *file, struct amdgpu_fpriv **fpriv);
-int fg_render_init(void);
-void fg_render_exit(void);
+int fg_render_init(struct fg_device *gpu);
+void fg_render_exit(struct fg_device *gpu);
 
 /* registers.c */
 void fg_replace_registers(struct kfd_dev *kfd);
 
 /* firmware.c */
-int fg_firmware_thread(void *unused);
+int fg_firmware_thread(void *gpu);
 int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
 		u32 doorbell FG_INST);
-void fg_hiq_unload(void *mqd);
-bool fg_hiq_empty(void);
+void fg_hiq_unload(struct fg_device *gpu, void *mqd);
+bool fg_hiq_empty(const struct fg_device *gpu);
 void fg_forget_mqds(u64 gpu, size_t size);
 u32 fg_queues_left(void);
 /* A reset: all queues off, packets forgotten. */
-void fg_firmware_reset(void);
+void fg_firmware_reset(struct fg_device *gpu);
 
 /* One MQD for each XCC, one after the other. */
 static inline struct v9_mqd *fg_xcc_mqd(struct v9_mqd *mqd, u32 xcc)
@@ -269,15 +291,15 @@ static inline struct v9_mqd *fg_xcc_mqd(struct v9_mqd *mqd, u32 xcc)
 	return (void *)mqd + (size_t)xcc * FG_MQD_STRIDE(mqd);
 }
 
-/* run.c; all with fg.lock held, those that reach memory in the thread */
-void fg_clock_advance(void);
-u64 fg_clock_tick(void);
-bool fg_clock_held(void);
+/* run.c; all with the GPU's lock held, those that reach memory in the thread */
+void fg_clock_advance(struct fg_device *gpu);
+u64 fg_clock_tick(struct fg_device *gpu);
+bool fg_clock_held(const struct fg_device *gpu);
 void fg_queue_map(struct fg_queue *queue);
 void fg_queue_save(struct fg_queue *queue);
-void fg_run(u64 ns);
-bool fg_waves_in_flight(void);
-bool fg_waves_of(u32 pasid);	/* of one process */
+void fg_run(struct fg_device *gpu, u64 ns);
+bool fg_waves_in_flight(const struct fg_device *gpu);
+bool fg_waves_of(const struct fg_device *gpu, u32 pasid);	/* of one process */
 
 /* status.c */
 int fg_status_init(void);

@@ -26,11 +26,11 @@
 
 /* ---- queues ---- */
 
-static struct fg_queue *find_queue(u64 mqd)
+static struct fg_queue *find_queue(struct fg_device *gpu, u64 mqd)
 {
 	struct fg_queue *queue;
 
-	list_for_each_entry(queue, &fg.queues, list)
+	list_for_each_entry(queue, &gpu->queues, list)
 		if (queue->mqd_gpu == mqd)
 			return queue;
 	return NULL;
@@ -38,7 +38,7 @@ static struct fg_queue *find_queue(u64 mqd)
 
 static struct mm_struct *grab_mm(u32 pasid)
 {
-	struct kfd_process *process = fg.sym.process_by_pasid(pasid, NULL);
+	struct kfd_process *process = fg_sym.process_by_pasid(pasid, NULL);
 	struct mm_struct *mm;
 
 	if (!process)
@@ -46,28 +46,30 @@ static struct mm_struct *grab_mm(u32 pasid)
 	mm = get_task_mm(process->lead_thread);
 	if (mm) {
 		mmgrab(mm);
-		fg.sym.mmput_async(mm);
+		fg_sym.mmput_async(mm);
 	}
-	fg.sym.process_unref(process);
+	fg_sym.process_unref(process);
 	return mm;
 }
 
 static void forget_queue(struct fg_queue *queue)
 {
+	struct fg_device *gpu = queue->gpu;
 	u32 i;
 
 	for (i = 0; i < FG_SLOTS; i++)
-		if (fg.fw.slots[i] == queue)
-			fg.fw.slots[i] = NULL;
+		if (gpu->fw.slots[i] == queue)
+			gpu->fw.slots[i] = NULL;
 	list_del(&queue->list);
 	if (queue->mm)
 		mmdrop(queue->mm);
 	kfree(queue);
 }
 
-static struct fg_queue *get_queue(const struct fg_entry *entry)
+static struct fg_queue *get_queue(struct fg_device *gpu,
+				  const struct fg_entry *entry)
 {
-	struct fg_queue *queue = find_queue(entry->mqd);
+	struct fg_queue *queue = find_queue(gpu, entry->mqd);
 	struct v9_mqd *mqd;
 
 	/* MQDs of SDMA queues are never freed, so another may have it now. */
@@ -82,6 +84,7 @@ static struct fg_queue *get_queue(const struct fg_entry *entry)
 	queue = mqd ? kzalloc(sizeof(*queue), GFP_KERNEL) : NULL;
 	if (!queue)
 		return NULL;
+	queue->gpu = gpu;
 	queue->mqd_gpu = entry->mqd;
 	queue->mqd = entry->sdma ? NULL : mqd;
 	queue->pasid = entry->pasid;
@@ -90,36 +93,47 @@ static struct fg_queue *get_queue(const struct fg_entry *entry)
 	queue->slot = -1;
 	if (queue->mqd)
 		queue->mm = grab_mm(entry->pasid);
-	list_add(&queue->list, &fg.queues);
+	list_add(&queue->list, &gpu->queues);
 	return queue;
 }
 
-/* The driver frees MQDs of queues it destroyed, mapped ones after a hang. */
-void fg_forget_mqds(u64 gpu, size_t size)
+static void forget_mqds(struct fg_device *gpu, u64 start, size_t size)
 {
 	struct fg_queue *queue, *next;
 	u32 i;
 
-	mutex_lock(&fg.lock);
-	list_for_each_entry_safe(queue, next, &fg.queues, list)
-		if (queue->mqd_gpu >= gpu && queue->mqd_gpu < gpu + size)
+	mutex_lock(&gpu->lock);
+	list_for_each_entry_safe(queue, next, &gpu->queues, list)
+		if (queue->mqd_gpu >= start && queue->mqd_gpu < start + size)
 			forget_queue(queue);
-	for (i = 0; i < fg.fw.entry_count; i++)
-		if (fg.fw.entries[i].mqd >= gpu &&
-		    fg.fw.entries[i].mqd < gpu + size)
-			fg.fw.entries[i].mqd = 0;
-	mutex_unlock(&fg.lock);
+	for (i = 0; i < gpu->fw.entry_count; i++)
+		if (gpu->fw.entries[i].mqd >= start &&
+		    gpu->fw.entries[i].mqd < start + size)
+			gpu->fw.entries[i].mqd = 0;
+	mutex_unlock(&gpu->lock);
+}
+
+/* The driver frees MQDs of queues it destroyed, mapped ones after a hang. */
+void fg_forget_mqds(u64 start, size_t size)
+{
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		forget_mqds(gpu, start, size);
 }
 
 u32 fg_queues_left(void)
 {
+	struct fg_device *gpu;
 	struct fg_queue *queue;
 	u32 count = 0;
 
-	list_for_each_entry(queue, &fg.queues, list) {
-		pr_err("fakegpu: queue of pasid %x, mqd %llx, doorbell %x\n",
-		       queue->pasid, queue->mqd_gpu, queue->doorbell);
-		count++;
+	fg_for_each(gpu) {
+		list_for_each_entry(queue, &gpu->queues, list) {
+			pr_err("fakegpu: queue of pasid %x, mqd %llx, doorbell %x\n",
+			       queue->pasid, queue->mqd_gpu, queue->doorbell);
+			count++;
+		}
 	}
 	return count;
 }
@@ -129,32 +143,32 @@ u32 fg_queues_left(void)
 static void take_off(struct fg_queue *queue)
 {
 	if (queue->slot >= 0)
-		fg.fw.slots[queue->slot] = NULL;
+		queue->gpu->fw.slots[queue->slot] = NULL;
 	fg_queue_save(queue);
 }
 
-static void save_all(void)
+static void save_all(struct fg_device *gpu)
 {
 	struct fg_queue *queue;
 
-	list_for_each_entry(queue, &fg.queues, list)
+	list_for_each_entry(queue, &gpu->queues, list)
 		if (queue->mapped)
 			take_off(queue);
-	fg.fw.on_slots = 0;
+	gpu->fw.on_slots = 0;
 }
 
 /* The runlist goes on without it. */
-static void save_process(u32 pasid)
+static void save_process(struct fg_device *gpu, u32 pasid)
 {
 	struct fg_queue *queue;
 	u32 i;
 
-	list_for_each_entry(queue, &fg.queues, list)
+	list_for_each_entry(queue, &gpu->queues, list)
 		if (queue->mapped && queue->pasid == pasid)
 			take_off(queue);
-	for (i = 0; i < fg.fw.entry_count; i++)
-		if (fg.fw.entries[i].pasid == pasid)
-			fg.fw.entries[i].mqd = 0;
+	for (i = 0; i < gpu->fw.entry_count; i++)
+		if (gpu->fw.entries[i].pasid == pasid)
+			gpu->fw.entries[i].mqd = 0;
 }
 
 /* True when the process has or gets one of the VMIDs. */
@@ -171,19 +185,19 @@ static bool has_vmid(u32 *pasids, u32 *count, u32 pasid)
 	return true;
 }
 
-static struct fg_entry *entry_at(u32 i)
+static struct fg_entry *entry_at(struct fg_device *gpu, u32 i)
 {
-	return &fg.fw.entries[(fg.fw.first + i) % fg.fw.entry_count];
+	return &gpu->fw.entries[(gpu->fw.first + i) % gpu->fw.entry_count];
 }
 
 /* How many entries get a place: from the first on, until slots or VMIDs are used up. */
-static u32 count_places(void)
+static u32 count_places(struct fg_device *gpu)
 {
 	u32 pasids[FG_PROCESSES], processes = 0, i;
 	u32 slots = FG_PIPES * (FG_QUEUES - FG_AMDGPU_QUEUES);
 
-	for (i = 0; i < fg.fw.entry_count; i++) {
-		struct fg_entry *entry = entry_at(i);
+	for (i = 0; i < gpu->fw.entry_count; i++) {
+		struct fg_entry *entry = entry_at(gpu, i);
 
 		if ((!entry->sdma && !slots) ||
 		    !has_vmid(pasids, &processes, entry->pasid))
@@ -195,30 +209,31 @@ static u32 count_places(void)
 }
 
 /* Who has a place and is mapped already stays where it is; nobody else stays. */
-static void keep_places(u32 places)
+static void keep_places(struct fg_device *gpu, u32 places)
 {
 	struct fg_queue *queue;
 	u32 i;
 
-	list_for_each_entry(queue, &fg.queues, list) {
+	list_for_each_entry(queue, &gpu->queues, list) {
 		for (i = 0; queue->mapped && i < places; i++)
-			if (entry_at(i)->mqd == queue->mqd_gpu &&
-			    entry_at(i)->pasid == queue->pasid)
+			if (entry_at(gpu, i)->mqd == queue->mqd_gpu &&
+			    entry_at(gpu, i)->pasid == queue->pasid)
 				break;
 		if (queue->mapped && i == places)
 			take_off(queue);
 	}
 }
 
-static void fill_slots(void)
+static void fill_slots(struct fg_device *gpu)
 {
-	struct fg_firmware *fw = &fg.fw;
-	u32 places = count_places(), slot = 0, i;
+	struct fg_firmware *fw = &gpu->fw;
+	u32 places = count_places(gpu), slot = 0, i;
 
-	keep_places(places);
+	keep_places(gpu, places);
 	for (i = 0; i < places; i++) {
-		struct fg_entry *entry = entry_at(i);
-		struct fg_queue *queue = entry->mqd ? get_queue(entry) : NULL;
+		struct fg_entry *entry = entry_at(gpu, i);
+		struct fg_queue *queue = entry->mqd ? get_queue(gpu, entry) :
+							   NULL;
 
 		if (!queue || queue->mapped)
 			continue;
@@ -232,27 +247,28 @@ static void fill_slots(void)
 		fg_queue_map(queue);
 	}
 	fw->on_slots = places;
-	fw->mapped_at_ns = fg.clock.now_ns;
+	fw->mapped_at_ns = gpu->clock.now_ns;
 }
 
-static void rotate(void)
+static void rotate(struct fg_device *gpu)
 {
-	struct fg_firmware *fw = &fg.fw;
+	struct fg_firmware *fw = &gpu->fw;
 
 	if (!fw->active || !fw->chained || fw->unmapping ||
 	    fw->on_slots >= fw->entry_count ||
-	    fg.clock.now_ns - fw->mapped_at_ns <
+	    gpu->clock.now_ns - fw->mapped_at_ns <
 		    (u64)fg_quantum_ms * NSEC_PER_MSEC)
 		return;
 	fw->first = (fw->first + fw->on_slots) % fw->entry_count;
-	save_all();
-	fill_slots();
-	fg.figures.rotations++;
+	save_all(gpu);
+	fill_slots(gpu);
+	gpu->figures.rotations++;
 }
 
-static void add_entry(u32 pasid, const struct pm4_mes_map_queues *map)
+static void add_entry(struct fg_device *gpu, u32 pasid,
+		      const struct pm4_mes_map_queues *map)
 {
-	struct fg_firmware *fw = &fg.fw;
+	struct fg_firmware *fw = &gpu->fw;
 
 	if (fw->entry_count == FG_ENTRIES) {
 		pr_err_once("fakegpu: a runlist of more than %d queues\n",
@@ -269,14 +285,15 @@ static void add_entry(u32 pasid, const struct pm4_mes_map_queues *map)
 	};
 }
 
-static void read_runlist(const struct pm4_mes_runlist *packet)
+static void read_runlist(struct fg_device *gpu,
+			 const struct pm4_mes_runlist *packet)
 {
 	u64 at = (u64)packet->ib_base_hi << 32 | (packet->ordinal2 & ~3u);
 	u32 *words = fg_gtt_cpu(at), count = packet->bitfields4.ib_size;
 	u32 pasid = 0, i;
 
-	fg.fw.entry_count = fg.fw.first = 0;
-	fg.fw.chained = false;
+	gpu->fw.entry_count = gpu->fw.first = 0;
+	gpu->fw.chained = false;
 	if (!words) {
 		pr_err("fakegpu: a runlist at %llx, where nothing is\n", at);
 		return;
@@ -287,10 +304,10 @@ static void read_runlist(const struct pm4_mes_runlist *packet)
 			pasid = words[i + 1] & 0xffff;
 			break;
 		case IT_MAP_QUEUES:
-			add_entry(pasid, (void *)&words[i]);
+			add_entry(gpu, pasid, (void *)&words[i]);
 			break;
 		case IT_RUN_LIST:	/* back to its own beginning */
-			fg.fw.chained = true;
+			gpu->fw.chained = true;
 			return;
 		default:
 			pr_err("fakegpu: opcode %x in a runlist\n",
@@ -301,26 +318,26 @@ static void read_runlist(const struct pm4_mes_runlist *packet)
 
 /* ---- packets; true when they are done ---- */
 
-static bool run_list(const u32 *packet)
+static bool run_list(struct fg_device *gpu, const u32 *packet)
 {
-	fg.figures.runlists++;
-	read_runlist((const void *)packet);
-	fg.fw.active = true;
-	fill_slots();
+	gpu->figures.runlists++;
+	read_runlist(gpu, (const void *)packet);
+	gpu->fw.active = true;
+	fill_slots(gpu);
 	return true;
 }
 
 /* One queue does not let go: the firmware says which and gives up. */
-static bool refuse_unmap(void)
+static bool refuse_unmap(struct fg_device *gpu)
 {
 	u32 i;
 
 	for (i = 0; i < FG_SLOTS; i++) {
-		struct fg_queue *queue = fg.fw.slots[i];
+		struct fg_queue *queue = gpu->fw.slots[i];
 
 		if (!queue || !queue->busy)
 			continue;
-		fg.fw.mqd->queue_doorbell_id0 = queue->doorbell;
+		gpu->fw.mqd->queue_doorbell_id0 = queue->doorbell;
 		return true;
 	}
 	return false;
@@ -337,134 +354,141 @@ static u32 named_process(const u32 *packet)
 	return unmap->bitfields3a.pasid;
 }
 
-static bool unmap_queues(const u32 *packet)
+static bool unmap_queues(struct fg_device *gpu, const u32 *packet)
 {
-	struct fg_firmware *fw = &fg.fw;
+	struct fg_firmware *fw = &gpu->fw;
 	u32 pasid = named_process(packet);
-	bool waves = pasid ? fg_waves_of(pasid) : fg_waves_in_flight();
+	bool waves = pasid ? fg_waves_of(gpu, pasid) :
+				  fg_waves_in_flight(gpu);
 
 	if (!fw->unmapping) {
 		fw->unmapping = true;
-		fg.figures.unmaps++;
-		fw->unmap_until_ns = fg.clock.now_ns;
+		gpu->figures.unmaps++;
+		fw->unmap_until_ns = gpu->clock.now_ns;
 		if (waves)
 			fw->unmap_until_ns = SCH_WAVE(fw->wait_times) ?
-				fg.clock.now_ns + fg_save_us * NSEC_PER_USEC :
+				gpu->clock.now_ns + fg_save_us * NSEC_PER_USEC :
 				U64_MAX;
 	}
-	if (waves && fg.clock.now_ns < fw->unmap_until_ns)
+	if (waves && gpu->clock.now_ns < fw->unmap_until_ns)
 		return false;
 	fw->unmapping = false;
-	if (fg_fail_unmap && refuse_unmap())
+	if (fg_fail_unmap && refuse_unmap(gpu))
 		return true;
 	if (pasid) {
-		save_process(pasid);
+		save_process(gpu, pasid);
 		return true;
 	}
-	save_all();
+	save_all(gpu);
 	fw->active = false;
 	return true;
 }
 
-static bool query_status(const u32 *packet)
+static bool query_status(struct fg_device *gpu, const u32 *packet)
 {
 	const struct pm4_mes_query_status *query = (const void *)packet;
 	u64 *fence = fg_gtt_cpu((u64)query->addr_hi << 32 | query->addr_lo);
 	u64 now = ktime_get_ns();
 
 	if (fg_late_fence_ms) {
-		if (!fg.fw.fence_at_ns)
-			fg.fw.fence_at_ns =
+		if (!gpu->fw.fence_at_ns)
+			gpu->fw.fence_at_ns =
 				now + (u64)fg_late_fence_ms * NSEC_PER_MSEC;
-		if (now < fg.fw.fence_at_ns)
+		if (now < gpu->fw.fence_at_ns)
 			return false;
 	}
-	fg.fw.fence_at_ns = 0;
+	gpu->fw.fence_at_ns = 0;
 	if (fence)
 		WRITE_ONCE(*fence, (u64)query->data_hi << 32 | query->data_lo);
 	return true;
 }
 
-static void remember(u32 opcode, u32 word)
+static void remember(struct fg_device *gpu, u32 opcode, u32 word)
 {
-	fg.fw.packets[fg.figures.packets_sent++ % FG_PACKETS] =
+	gpu->fw.packets[gpu->figures.packets_sent++ % FG_PACKETS] =
 		(struct fg_packet){ opcode, word };
 }
 
-static bool execute(const u32 *packet)
+static bool execute(struct fg_device *gpu, const u32 *packet)
 {
 	u32 opcode = PACKET_OPCODE(packet[0]), word = 0;
 
 	switch (opcode) {
 	case IT_RUN_LIST:
-		if (!run_list(packet))
+		if (!run_list(gpu, packet))
 			return false;
-		word = fg.fw.entry_count;
+		word = gpu->fw.entry_count;
 		break;
 	case IT_UNMAP_QUEUES:
-		if (!unmap_queues(packet))
+		if (!unmap_queues(gpu, packet))
 			return false;
 		word = ((const struct pm4_mes_unmap_queues *)packet)
 			       ->bitfields2.queue_sel;
 		break;
 	case IT_QUERY_STATUS:
-		if (!query_status(packet))
+		if (!query_status(gpu, packet))
 			return false;
 		break;
 	case IT_WRITE_DATA:
 		word = packet[WRITE_DATA_VALUE];
-		fg.fw.wait_times = word;
+		gpu->fw.wait_times = word;
 		break;
 	case IT_SET_RESOURCES:
 		break;
 	default:
 		pr_err("fakegpu: opcode %x on the HIQ\n", opcode);
 	}
-	remember(opcode, word);
+	remember(gpu, opcode, word);
 	return true;
 }
 
 /* ---- the HIQ ---- */
 
-static u64 hiq_written(void)
+static u64 hiq_written(const struct fg_device *gpu)
 {
-	return readq(fg.bar + fg.fw.doorbell * sizeof(u32));
+	return readq(gpu->bar + gpu->fw.doorbell * sizeof(u32));
 }
 
-static void eat_packets(void)
+static bool hangs(const struct fg_device *gpu)
 {
-	struct fg_firmware *fw = &fg.fw;
+	return fg_hang && (fg_hang_gpu < 0 || fg_hang_gpu == gpu->index);
+}
 
-	while (fw->on && !fg_hang && fw->read < hiq_written()) {
+static void eat_packets(struct fg_device *gpu)
+{
+	struct fg_firmware *fw = &gpu->fw;
+
+	while (fw->on && !hangs(gpu) && fw->read < hiq_written(gpu)) {
 		const u32 *packet = fw->ring + fw->read % fw->ring_words;
 		u32 words = PACKET_COUNT(packet[0]) + 2;
 
 		if (PACKET_OPCODE(packet[0]) == IT_NOP)
 			words = words == ONE_WORD_NOP + 2 ? 1 : words;
-		else if (!execute(packet))
+		else if (!execute(gpu, packet))
 			return;
 		fw->read += words;
 		WRITE_ONCE(*fw->read_report, (u32)(fw->read % fw->ring_words));
 	}
 }
 
-bool fg_hiq_empty(void)
+bool fg_hiq_empty(const struct fg_device *gpu)
 {
-	return !fg.fw.on || fg.fw.read >= hiq_written();
+	return !gpu->fw.on || gpu->fw.read >= hiq_written(gpu);
 }
 
 int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
 		u32 doorbell FG_INST)
 {
-	struct fg_firmware *fw = &fg.fw;
+	struct fg_device *gpu = fg_of(adev);
+	struct fg_firmware *fw = &gpu->fw;
 	struct v9_mqd *m = mqd;
 	int error = 0;
 
-	mutex_lock(&fg.lock);
+	mutex_lock(&gpu->lock);
 	fw->mqds[FG_XCC] = m;
 	/* The first XCC reads the ring for all. */
 	if (FG_XCC) {
-		mutex_unlock(&fg.lock);
+		mutex_unlock(&gpu->lock);
 		return 0;
 	}
 	fw->mqd = m;
@@ -476,40 +500,42 @@ int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
 			   m->cp_hqd_pq_rptr_report_addr_lo);
 	fw->doorbell = doorbell;
 	fw->read = 0;
-	writeq(0, fg.bar + doorbell * sizeof(u32));
+	writeq(0, gpu->bar + doorbell * sizeof(u32));
 	fw->on = fw->ring && fw->read_report;
 	if (!fw->on)
 		error = -EINVAL;
-	mutex_unlock(&fg.lock);
+	mutex_unlock(&gpu->lock);
 	return error;
 }
 
-void fg_hiq_unload(void *mqd)
+void fg_hiq_unload(struct fg_device *gpu, void *mqd)
 {
-	mutex_lock(&fg.lock);
-	if (mqd == fg.fw.mqd)
-		fg.fw.on = false;
-	mutex_unlock(&fg.lock);
+	mutex_lock(&gpu->lock);
+	if (mqd == gpu->fw.mqd)
+		gpu->fw.on = false;
+	mutex_unlock(&gpu->lock);
 }
 
-void fg_firmware_reset(void)
+void fg_firmware_reset(struct fg_device *gpu)
 {
-	mutex_lock(&fg.lock);
-	save_all();
-	fg.fw.on = fg.fw.active = fg.fw.unmapping = false;
-	fg.fw.entry_count = 0;
-	fg.fw.fence_at_ns = 0;
-	mutex_unlock(&fg.lock);
+	mutex_lock(&gpu->lock);
+	save_all(gpu);
+	gpu->fw.on = gpu->fw.active = gpu->fw.unmapping = false;
+	gpu->fw.entry_count = 0;
+	gpu->fw.fence_at_ns = 0;
+	mutex_unlock(&gpu->lock);
 }
 
-int fg_firmware_thread(void *unused)
+int fg_firmware_thread(void *data)
 {
+	struct fg_device *gpu = data;
+
 	while (!kthread_should_stop()) {
-		mutex_lock(&fg.lock);
-		fg_run(fg_clock_tick());
-		rotate();
-		eat_packets();
-		mutex_unlock(&fg.lock);
+		mutex_lock(&gpu->lock);
+		fg_run(gpu, fg_clock_tick(gpu));
+		rotate(gpu);
+		eat_packets(gpu);
+		mutex_unlock(&gpu->lock);
 		usleep_range(fg_poll_us, fg_poll_us * 2);
 	}
 	return 0;

@@ -5,8 +5,28 @@
  * instruction, as live patches do. One function is only counted.
  */
 #include <linux/dma-fence.h>
+#include <linux/version.h>
 
 #include "fakegpu.h"
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 11, 0)
+/* Registers are given as such, and recursion is not asked to be prevented: it is. */
+#define ftrace_regs		pt_regs
+#define ftrace_get_regs(regs)	(regs)
+#define FTRACE_OPS_FL_RECURSION	0
+
+/* It is not exported there. */
+static void free_filter(struct ftrace_ops *ops)
+{
+	void (*free)(struct ftrace_ops *ops) =
+		(void *)fg_sym.lookup("ftrace_free_filter");
+
+	if (free)
+		free(ops);
+}
+#else
+#define free_filter		ftrace_free_filter
+#endif
 
 /* ---- small replacements ---- */
 
@@ -31,7 +51,7 @@ static void no_idle(struct amdgpu_device *adev, bool idle)
 /* Global wave sync: a resource without a content. */
 static int alloc_gws(struct amdgpu_device *adev, size_t size, void **mem)
 {
-	*mem = &fg;
+	*mem = adev;
 	return 0;
 }
 
@@ -53,7 +73,7 @@ static int remove_gws(void *info, void *mem)
 /* Nothing resets this GPU by itself: what is asked for is counted. */
 static void count_reset(struct amdgpu_device *adev)
 {
-	fg.figures.resets++;
+	fg_of(adev)->figures.resets++;
 }
 
 static u64 clock_counter(struct amdgpu_device *adev)
@@ -83,7 +103,7 @@ static void notrace count_update(unsigned long ip, unsigned long parent,
 				 struct ftrace_ops *ops,
 				 struct ftrace_regs *fregs)
 {
-	fg.figures.updates++;	/* the driver holds its lock */
+	fg_gpus[0].figures.updates++;	/* of all; the driver holds its lock */
 }
 
 static struct fg_hook hooks[] = {
@@ -147,7 +167,7 @@ static void unhook_all(struct fg_hook *hook)
 		if (hook->registered)
 			unregister_ftrace_function(&hook->ops);
 		hook->registered = false;
-		ftrace_free_filter(&hook->ops);
+		free_filter(&hook->ops);
 	}
 }
 

@@ -2,12 +2,11 @@
 /*
  * The driver's structures are not an interface: a point release, or another
  * configuration, moves their members. The loader's check of the version magic
- * does not see that, but the type information (BTF) that comes with the
- * running amdgpu.ko does. Every member that is used here must be where this
- * module was compiled to find it.
+ * does not see that, but the type information of amdgpu.ko does. Every member
+ * that is used here must be where this module was compiled to find it.
+ * layout-btf.c asks the running driver, layout-known.c the objects that it was
+ * linked from.
  */
-#include <linux/btf.h>
-
 #include "fakegpu.h"
 
 static const struct fg_member members[] = {
@@ -70,49 +69,12 @@ static const struct fg_member members[] = {
 	{ NULL }
 };
 
-struct reader {
-	s32 (*find)(const char *name, u32 kind, struct btf **btf);
-	const struct btf_type *(*type)(const struct btf *btf, u32 id);
-	const char *(*name)(const struct btf *btf, u32 offset);
-	void (*put)(struct btf *btf);
-};
-
-/* The member's offset, or the size of the type; -1 when there is none. */
-static s64 offset_in(const struct reader *reader, const struct fg_member *want)
-{
-	const struct btf_type *type;
-	const struct btf_member *member;
-	struct btf *btf = NULL;
-	s32 id = reader->find(want->type, BTF_KIND_STRUCT, &btf);
-	s64 result = -1;
-	u32 i;
-
-	if (id < 0)
-		return -1;
-	type = reader->type(btf, id);
-	if (!want->name)
-		result = type->size;
-	member = (const struct btf_member *)(type + 1);
-	for (i = 0; want->name && i < BTF_INFO_VLEN(type->info); i++) {
-		u32 bits = member[i].offset;
-
-		if (strcmp(reader->name(btf, member[i].name_off), want->name))
-			continue;
-		if (BTF_INFO_KFLAG(type->info))
-			bits = BTF_MEMBER_BIT_OFFSET(bits);
-		result = bits / 8;
-	}
-	reader->put(btf);
-	return result;
-}
-
-static u32 compare(const struct reader *reader, const struct fg_member *want,
-		   u32 *count)
+static u32 compare(const struct fg_member *want, u32 *count)
 {
 	u32 wrong = 0;
 
 	for (; want->type; want++) {
-		s64 have = offset_in(reader, want);
+		s64 have = fg_layout_offset(want);
 
 		(*count)++;
 		if (have == want->offset)
@@ -131,22 +93,14 @@ int fg_check_layout(const struct fg_symbols *sym, bool lie)
 	static const struct fg_member elsewhere[] = {
 		{ "amdgpu_device", NULL, 1 }, { NULL }
 	};
-	struct reader reader = {
-		.find = (void *)sym->lookup("bpf_find_btf_id"),
-		.type = (void *)sym->lookup("btf_type_by_id"),
-		.name = (void *)sym->lookup("btf_name_by_offset"),
-		.put = (void *)sym->lookup("btf_put"),
-	};
 	u32 wrong, count = 0;
+	int error = fg_layout_init(sym);
 
-	if (!reader.find || !reader.type || !reader.name || !reader.put) {
-		pr_err("fakegpu: no type information (BTF) in this kernel\n");
-		return -ENOEXEC;
-	}
-	wrong = compare(&reader, members, &count) +
-		compare(&reader, fg_own_members, &count);
+	if (error)
+		return error;
+	wrong = compare(members, &count) + compare(fg_own_members, &count);
 	if (lie)
-		wrong += compare(&reader, elsewhere, &count);
+		wrong += compare(elsewhere, &count);
 	if (wrong) {
 		pr_err("fakegpu: built for another kernel, not loading\n");
 		return -ENOEXEC;

@@ -20,9 +20,15 @@
 #define MI308X_SDMA_ENGINES 8	/* likewise */
 #define MI308X_DEBUG_MEC_FW 185
 #define GWS_ENTRIES	64
+#define FIRST_RENDER	128	/* minor */
 #define BOOT_WAIT_TIMES	0x40404040	/* CP_IQ_WAIT_TIME2, gc_9_0_default.h */
 
-struct fg_device fg;
+struct fg_symbols fg_sym;
+struct fg_device fg_gpus[FG_GPUS];
+
+int fg_gpu_count = 1;
+module_param_named(gpus, fg_gpu_count, int, 0444);
+MODULE_PARM_DESC(gpus, "how many; each needs an ivshmem device");
 
 int fg_xccs = 1;
 module_param_named(xccs, fg_xccs, int, 0444);
@@ -52,11 +58,13 @@ MODULE_PARM_DESC(fail_runlist, "there is no memory for a runlist");
 int fg_late_fence_ms;
 module_param_named(late_fence_ms, fg_late_fence_ms, int, 0644);
 MODULE_PARM_DESC(late_fence_ms, "the firmware's answer comes so late");
+int fg_hang_gpu = -1;
+module_param_named(hang_gpu, fg_hang_gpu, int, 0644);
+MODULE_PARM_DESC(hang_gpu, "which GPU hangs, from 0; -1: all");
 static bool lie;
 module_param(lie, bool, 0444);
 MODULE_PARM_DESC(lie, "behave as if built for another kernel: do not load");
 
-static struct drm_minor render_minor = { .index = 128 };
 static u32 gc_base[] = { 0x2000, 0xa000, 0, 0, 0, 0 };
 
 static void describe_compute(struct amdgpu_device *adev)
@@ -89,15 +97,16 @@ static void describe_compute(struct amdgpu_device *adev)
 			FG_CU_BITMAP(gfx, xcc)[i % 4][i / 4] = (1 << cus) - 1;
 }
 
-static void describe_doorbells(struct amdgpu_device *adev)
+static void describe_doorbells(struct fg_device *gpu,
+			       struct amdgpu_device *adev)
 {
 	struct amdgpu_doorbell_index *index = &adev->doorbell_index;
 	const u32 apart = AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE1 -
 			  AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0;
 	u32 i;
 
-	adev->doorbell.base = pci_resource_start(fg.pdev, DOORBELL_BAR);
-	adev->doorbell.size = pci_resource_len(fg.pdev, DOORBELL_BAR);
+	adev->doorbell.base = pci_resource_start(gpu->pdev, DOORBELL_BAR);
+	adev->doorbell.size = pci_resource_len(gpu->pdev, DOORBELL_BAR);
 	for (i = 0; i < adev->sdma.num_instances; i++)
 		index->sdma_engine[i] =
 			AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0 + i * apart;
@@ -105,12 +114,13 @@ static void describe_doorbells(struct amdgpu_device *adev)
 	index->last_non_cp = AMDGPU_VEGA20_DOORBELL64_LAST_NON_CP;
 }
 
-static int describe_device(struct amdgpu_device *adev)
+static int describe_device(struct fg_device *gpu, struct amdgpu_device *adev)
 {
-	adev->pdev = fg.pdev;
-	adev->dev = &fg.pdev->dev;
-	adev->ddev.dev = &fg.pdev->dev;
-	adev->ddev.render = &render_minor;
+	gpu->minor.index = FIRST_RENDER + gpu->index;
+	adev->pdev = gpu->pdev;
+	adev->dev = &gpu->pdev->dev;
+	adev->ddev.dev = &gpu->pdev->dev;
+	adev->ddev.render = &gpu->minor;
 	adev->asic_type = fg_xccs == 1 ? CHIP_ALDEBARAN : CHIP_IP_DISCOVERY;
 	adev->rev_id = fg_xccs == 1 ? 0 : 1;	/* 0 is a gfx941 */
 	adev->ip_versions[GC_HWIP][0] = fg_xccs == 1 ? IP_VERSION(9, 4, 2) :
@@ -133,7 +143,7 @@ static int describe_device(struct amdgpu_device *adev)
 	adev->pm.pcie_gen_mask = CAIL_PCIE_LINK_SPEED_SUPPORT_GEN4;
 	spin_lock_init(&adev->mman.bdev.lru_lock);
 	describe_compute(adev);
-	describe_doorbells(adev);
+	describe_doorbells(gpu, adev);
 	fg_own_description(adev);
 	adev->reset_domain = kzalloc(sizeof(*adev->reset_domain), GFP_KERNEL);
 	if (!adev->reset_domain)
@@ -143,108 +153,162 @@ static int describe_device(struct amdgpu_device *adev)
 	return adev->reset_domain->wq ? 0 : -ENOMEM;
 }
 
-static void free_device(void)
+struct fg_device *fg_of(const struct amdgpu_device *adev)
 {
-	if (fg.adev && fg.adev->reset_domain) {
-		if (fg.adev->reset_domain->wq)
-			destroy_workqueue(fg.adev->reset_domain->wq);
-		kfree(fg.adev->reset_domain);
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		if (gpu->adev == adev)
+			return gpu;
+	WARN(1, "fakegpu: a GPU that is not ours");
+	return fg_gpus;
+}
+
+static void free_device(struct fg_device *gpu)
+{
+	if (gpu->adev && gpu->adev->reset_domain) {
+		if (gpu->adev->reset_domain->wq)
+			destroy_workqueue(gpu->adev->reset_domain->wq);
+		kfree(gpu->adev->reset_domain);
 	}
-	kvfree(fg.adev);
-	if (fg.bar)
-		iounmap(fg.bar);
-	if (fg.pdev) {
-		pci_disable_device(fg.pdev);
-		pci_dev_put(fg.pdev);
+	kvfree(gpu->adev);
+	if (gpu->bar)
+		iounmap(gpu->bar);
+	if (gpu->pdev) {
+		pci_disable_device(gpu->pdev);
+		pci_dev_put(gpu->pdev);
 	}
 }
 
-static int make_device(void)
+static int make_device(struct fg_device *gpu)
 {
+	struct pci_dev *before = gpu->index ? gpu[-1].pdev : NULL;
 	int error;
 
-	fg.pdev = pci_get_device(DOORBELL_VENDOR, DOORBELL_DEVICE, NULL);
-	if (!fg.pdev) {
+	mutex_init(&gpu->lock);
+	INIT_LIST_HEAD(&gpu->queues);
+	gpu->clock.last = ktime_get();
+	gpu->clock.hold_ns = U64_MAX;
+	gpu->fw.wait_times = BOOT_WAIT_TIMES;
+	set_bit(0, gpu->doorbell_pages);	/* amdgpu's */
+	/* Searching takes a reference away. */
+	gpu->pdev = pci_get_device(DOORBELL_VENDOR, DOORBELL_DEVICE,
+				   pci_dev_get(before));
+	if (!gpu->pdev) {
 		pr_err("fakegpu: no ivshmem device; this is for QEMU\n");
 		return -ENODEV;
 	}
-	error = pci_enable_device(fg.pdev);
+	error = pci_enable_device(gpu->pdev);
 	if (error)
 		return error;
-	fg.bar = ioremap(pci_resource_start(fg.pdev, DOORBELL_BAR),
-			 pci_resource_len(fg.pdev, DOORBELL_BAR));
-	fg.adev = kvzalloc(sizeof(*fg.adev), GFP_KERNEL);
-	if (!fg.bar || !fg.adev)
+	gpu->bar = ioremap(pci_resource_start(gpu->pdev, DOORBELL_BAR),
+			   pci_resource_len(gpu->pdev, DOORBELL_BAR));
+	gpu->adev = kvzalloc(sizeof(*gpu->adev), GFP_KERNEL);
+	if (!gpu->bar || !gpu->adev)
 		return -ENOMEM;
-	return describe_device(fg.adev);
+	return describe_device(gpu, gpu->adev);
 }
 
-static int start_driver(void)
+static int start_driver(struct fg_device *gpu)
 {
-	struct amdgpu_device *adev = fg.adev;
+	struct amdgpu_device *adev = gpu->adev;
 
-	fg.sym.device_probe(adev);
+	gpu->thread = kthread_run(fg_firmware_thread, gpu, "fakegpu%u",
+				  gpu->index);
+	if (IS_ERR(gpu->thread)) {
+		int error = PTR_ERR(gpu->thread);
+
+		gpu->thread = NULL;
+		return error;
+	}
+	fg_sym.device_probe(adev);
 	if (!adev->kfd.dev) {
 		pr_err("fakegpu: the driver does not know this device\n");
 		return -ENODEV;
 	}
 	fg_replace_registers(adev->kfd.dev);
-	fg.sym.device_init(adev);
+	fg_sym.device_init(adev);
 	if (!adev->kfd.init_complete) {
 		pr_err("fakegpu: the driver did not take the device\n");
-		fg.sym.device_fini(adev);
+		fg_sym.device_fini(adev);
 		return -ENODEV;
 	}
-	pr_info("fakegpu: gpu_id %u\n", fg_gpu_id());
-	return 0;
+	gpu->started = true;
+	pr_info("fakegpu: gpu_id %u\n", fg_gpu_id(gpu));
+	return fg_render_init(gpu);
+}
+
+/* All of them, as far as they were begun; the last first. */
+static void stop(void)
+{
+	struct fg_device *gpu;
+
+	fg_status_exit();
+	for (gpu = fg_gpus + fg_gpu_count - 1; gpu >= fg_gpus; gpu--) {
+		if (gpu->started)
+			fg_sym.device_fini(gpu->adev);
+		if (gpu->thread)
+			kthread_stop(gpu->thread);
+	}
+	fg_unhook();
+}
+
+static void free_devices(void)
+{
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		free_device(gpu);
+}
+
+static int start(void)
+{
+	struct fg_device *gpu;
+	int error = fg_hook(&fg_sym);
+
+	if (error)
+		return error;
+	fg_for_each(gpu) {
+		error = start_driver(gpu);
+		if (error)
+			break;
+	}
+	if (!error)
+		error = fg_status_init();
+	if (!error)
+		return 0;
+	fg_for_each(gpu)
+		fg_render_exit(gpu);
+	stop();
+	return error;
 }
 
 static int __init fakegpu_init(void)
 {
+	struct fg_device *gpu;
 	int error;
 
-	if (fg_xccs != 1 && fg_xccs != fg_own_xccs) {
-		pr_err("fakegpu: no GPU of %d XCCs here\n", fg_xccs);
+	if ((fg_xccs != 1 && fg_xccs != fg_own_xccs) || fg_gpu_count < 1 ||
+	    fg_gpu_count > FG_GPUS) {
+		pr_err("fakegpu: no %d GPUs of %d XCCs here\n", fg_gpu_count,
+		       fg_xccs);
 		return -EINVAL;
 	}
-	mutex_init(&fg.lock);
-	INIT_LIST_HEAD(&fg.queues);
-	fg.clock.last = ktime_get();
-	fg.clock.hold_ns = U64_MAX;
-	fg.fw.wait_times = BOOT_WAIT_TIMES;
-	error = fg_find_symbols(&fg.sym);
+	error = fg_find_symbols(&fg_sym);
 	if (!error)
-		error = fg_check_layout(&fg.sym, lie);
+		error = fg_check_layout(&fg_sym, lie);
 	if (error)
 		return error;
-	error = make_device();
-	if (error)
-		goto no_device;
-	error = fg_hook(&fg.sym);
-	if (error)
-		goto no_device;
-	fg.thread = kthread_run(fg_firmware_thread, NULL, "fakegpu");
-	if (IS_ERR(fg.thread)) {
-		error = PTR_ERR(fg.thread);
-		goto no_thread;
+	fg_for_each(gpu) {
+		gpu->index = gpu - fg_gpus;
+		error = make_device(gpu);
+		if (error)
+			break;
 	}
-	error = start_driver();
+	if (!error)
+		error = start();
 	if (error)
-		goto no_driver;
-	error = fg_status_init();
-	if (!error)
-		error = fg_render_init();
-	if (!error)
-		return 0;
-
-	fg_status_exit();
-	fg.sym.device_fini(fg.adev);
-no_driver:
-	kthread_stop(fg.thread);
-no_thread:
-	fg_unhook();
-no_device:
-	free_device();
+		free_devices();
 	return error;
 }
 
@@ -254,15 +318,15 @@ no_device:
  */
 static void __exit fakegpu_exit(void)
 {
-	fg_render_exit();
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		fg_render_exit(gpu);
 	fg_wait_for_processes();
-	fg_status_exit();
-	fg.sym.device_fini(fg.adev);
-	kthread_stop(fg.thread);
-	fg_unhook();
+	stop();
 	pr_info("fakegpu: %u objects left behind, %u queues\n",
 		fg_memory_left(), fg_queues_left());
-	free_device();
+	free_devices();
 }
 
 module_init(fakegpu_init);

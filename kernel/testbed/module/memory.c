@@ -131,7 +131,7 @@ void fg_bo_init(struct amdgpu_bo *bo, u64 size)
 	dma_resv_init(&bo->tbo.base._resv);
 	bo->tbo.base.resv = &bo->tbo.base._resv;
 	bo->tbo.base.size = size;
-	bo->tbo.bdev = &fg.adev->mman.bdev;
+	bo->tbo.bdev = &fg_gpus[0].adev->mman.bdev;
 }
 
 static bool has_pages(u64 size, u32 flags)

@@ -10,7 +10,7 @@
 
 static bool have_processes(void)
 {
-	typeof(kfd_processes_table) *table = (void *)fg.sym.processes;
+	typeof(kfd_processes_table) *table = (void *)fg_sym.processes;
 
 	return !hash_empty((*table));
 }
@@ -22,7 +22,7 @@ static bool have_processes(void)
 void fg_wait_for_processes(void)
 {
 	struct workqueue_struct **queue =
-		(void *)fg.sym.lookup("amdgpu:kfd_process_wq");
+		(void *)fg_sym.lookup("amdgpu:kfd_process_wq");
 
 	while (have_processes())
 		msleep(20);

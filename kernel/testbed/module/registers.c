@@ -7,6 +7,11 @@
  */
 #include "fakegpu.h"
 #include "sdma0/sdma0_4_2_2_offset.h"
+#if __has_include("sdma/sdma_4_4_2_offset.h")
+#include "sdma/sdma_4_4_2_offset.h"
+#endif
+
+#define SDMA_RANGES	4
 
 #define HQD_WORDS	56	/* CP_MQD_BASE_ADDR .. CP_HQD_PQ_WPTR_HI */
 #define HQD_ACTIVE	2	/* of them, CP_HQD_ACTIVE */
@@ -50,16 +55,17 @@ static int dump_hqd(struct amdgpu_device *adev, u32 pipe, u32 queue,
 		    u32 (**dump)[2], u32 *count FG_INST)
 {
 	u32 (*words)[2] = kcalloc(HQD_WORDS, sizeof(*words), GFP_KERNEL);
+	struct fg_device *gpu = fg_of(adev);
 	struct v9_mqd *mqd = NULL;
 	u32 i;
 
 	if (!words)
 		return -ENOMEM;
-	mutex_lock(&fg.lock);
+	mutex_lock(&gpu->lock);
 	if (pipe >= HIQ_PIPE)
-		mqd = fg.fw.on ? fg.fw.mqds[FG_XCC] : NULL;
-	else if (fg.fw.slots[pipe * FG_QUEUES + queue])
-		mqd = fg.fw.slots[pipe * FG_QUEUES + queue]->mqd;
+		mqd = gpu->fw.on ? gpu->fw.mqds[FG_XCC] : NULL;
+	else if (gpu->fw.slots[pipe * FG_QUEUES + queue])
+		mqd = gpu->fw.slots[pipe * FG_QUEUES + queue]->mqd;
 	if (mqd && pipe < HIQ_PIPE)
 		mqd = fg_xcc_mqd(mqd, FG_XCC);
 	for (i = 0; i < HQD_WORDS; i++) {
@@ -68,7 +74,7 @@ static int dump_hqd(struct amdgpu_device *adev, u32 pipe, u32 queue,
 	}
 	if (mqd)
 		words[HQD_ACTIVE][1] = 1;
-	mutex_unlock(&fg.lock);
+	mutex_unlock(&gpu->lock);
 	*dump = words;
 	*count = HQD_WORDS;
 	return 0;
@@ -78,22 +84,33 @@ static int dump_hqd(struct amdgpu_device *adev, u32 pipe, u32 queue,
 static int dump_sdma(struct amdgpu_device *adev, u32 engine, u32 queue,
 		     u32 (**dump)[2], u32 *count)
 {
-	static const u32 ranges[][2] = {
+	static const u32 gfx90a[SDMA_RANGES][2] = {
 		{ mmSDMA0_RLC0_RB_CNTL, mmSDMA0_RLC0_DOORBELL },
 		{ mmSDMA0_RLC0_STATUS, mmSDMA0_RLC0_CSA_ADDR_HI },
 		{ mmSDMA0_RLC0_IB_SUB_REMAIN, mmSDMA0_RLC0_MINOR_PTR_UPDATE },
 		{ mmSDMA0_RLC0_MIDCMD_DATA0, mmSDMA0_RLC0_MIDCMD_CNTL },
 	};
+#ifdef regSDMA_RLC0_RB_CNTL
+	static const u32 gfx942[SDMA_RANGES][2] = {
+		{ regSDMA_RLC0_RB_CNTL, regSDMA_RLC0_DOORBELL },
+		{ regSDMA_RLC0_STATUS, regSDMA_RLC0_CSA_ADDR_HI },
+		{ regSDMA_RLC0_IB_SUB_REMAIN, regSDMA_RLC0_MINOR_PTR_UPDATE },
+		{ regSDMA_RLC0_MIDCMD_DATA0, regSDMA_RLC0_MIDCMD_CNTL },
+	};
+	const u32 (*ranges)[2] = fg_xccs == 1 ? gfx90a : gfx942;
+#else
+	const u32 (*ranges)[2] = gfx90a;
+#endif
 	u32 (*words)[2], total = 0, i, reg;
 
-	for (i = 0; i < ARRAY_SIZE(ranges); i++)
+	for (i = 0; i < SDMA_RANGES; i++)
 		total += ranges[i][1] - ranges[i][0] + 1;
 	words = kcalloc(total, sizeof(*words), GFP_KERNEL);
 	if (!words)
 		return -ENOMEM;
 	*dump = words;
 	*count = total;
-	for (i = 0; i < ARRAY_SIZE(ranges); i++)
+	for (i = 0; i < SDMA_RANGES; i++)
 		for (reg = ranges[i][0]; reg <= ranges[i][1]; reg++)
 			(*words++)[0] = reg << 2;
 	return 0;
@@ -109,7 +126,7 @@ static int destroy_hqd(struct amdgpu_device *adev, void *mqd,
 		       enum kfd_preempt_type type, unsigned int timeout,
 		       u32 pipe, u32 queue FG_INST)
 {
-	fg_hiq_unload(mqd);
+	fg_hiq_unload(fg_of(adev), mqd);
 	return 0;
 }
 

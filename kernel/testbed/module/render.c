@@ -74,14 +74,6 @@ static const struct file_operations render_fops = {
 	.unlocked_ioctl = render_ioctl,
 };
 
-static struct miscdevice render = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "fakegpu-render",
-	.nodename = "dri/renderD128",
-	.fops = &render_fops,
-	.mode = 0666,
-};
-
 int fg_file_to_fpriv(struct file *file, struct amdgpu_fpriv **fpriv)
 {
 	struct drm_file *drm;
@@ -93,12 +85,30 @@ int fg_file_to_fpriv(struct file *file, struct amdgpu_fpriv **fpriv)
 	return 0;
 }
 
-int fg_render_init(void)
+int fg_render_init(struct fg_device *gpu)
 {
-	return misc_register(&render);
+	int error;
+
+	snprintf(gpu->render_name, sizeof(gpu->render_name),
+		 "fakegpu-render%u", gpu->index);
+	snprintf(gpu->render_node, sizeof(gpu->render_node), "dri/renderD%d",
+		 gpu->minor.index);
+	gpu->render = (struct miscdevice){
+		.minor = MISC_DYNAMIC_MINOR,
+		.name = gpu->render_name,
+		.nodename = gpu->render_node,
+		.fops = &render_fops,
+		.mode = 0666,
+	};
+	error = misc_register(&gpu->render);
+	if (error)
+		gpu->render.name = NULL;
+	return error;
 }
 
-void fg_render_exit(void)
+void fg_render_exit(struct fg_device *gpu)
 {
-	misc_deregister(&render);
+	if (gpu->render.name)
+		misc_deregister(&gpu->render);
+	gpu->render.name = NULL;
 }

@@ -36,9 +36,9 @@ struct amd_signal {
 /* ---- the clock ---- */
 
 /* Brings it up to now, whoever asks; the thread runs for what has passed. */
-void fg_clock_advance(void)
+void fg_clock_advance(struct fg_device *gpu)
 {
-	struct fg_clock *clock = &fg.clock;
+	struct fg_clock *clock = &gpu->clock;
 	ktime_t now = ktime_get();
 	u64 ns = ktime_to_ns(ktime_sub(now, clock->last));
 
@@ -50,19 +50,19 @@ void fg_clock_advance(void)
 	clock->owed_ns += ns;
 }
 
-u64 fg_clock_tick(void)
+u64 fg_clock_tick(struct fg_device *gpu)
 {
 	u64 ns;
 
-	fg_clock_advance();
-	ns = fg.clock.owed_ns;
-	fg.clock.owed_ns = 0;
+	fg_clock_advance(gpu);
+	ns = gpu->clock.owed_ns;
+	gpu->clock.owed_ns = 0;
 	return ns;
 }
 
-bool fg_clock_held(void)
+bool fg_clock_held(const struct fg_device *gpu)
 {
-	return fg.clock.now_ns >= fg.clock.hold_ns && !fg.clock.owed_ns;
+	return gpu->clock.now_ns >= gpu->clock.hold_ns && !gpu->clock.owed_ns;
 }
 
 /* ---- memory of the process ---- */
@@ -80,7 +80,7 @@ static bool reach(struct fg_queue *queue, u64 va, void *data, u32 size,
 			 copy_from_user(data, at, size));
 	kthread_unuse_mm(queue->mm);
 	/* The last reference may end the process, which waits for us. */
-	fg.sym.mmput_async(queue->mm);
+	fg_sym.mmput_async(queue->mm);
 	return done;
 }
 
@@ -91,8 +91,8 @@ static void interrupt(struct fg_queue *queue, u32 source, u32 context)
 	u32 entry[8] = { CP_CLIENT | source << 8 | FG_FIRST_VMID << 24, 0, 0,
 			 queue->pasid, context };
 
-	fg.figures.interrupts++;
-	fg.sym.interrupt(fg.adev->kfd.dev, entry);
+	queue->gpu->figures.interrupts++;
+	fg_sym.interrupt(queue->gpu->adev->kfd.dev, entry);
 }
 
 /* The queue stops there for good, and the driver is told which it was. */
@@ -191,7 +191,7 @@ static u32 ring_packets(const struct v9_mqd *mqd)
 /* Takes the next packet off the ring; true when the queue has work. */
 static bool fetch(struct fg_queue *queue)
 {
-	u64 rung = readq(fg.bar + queue->doorbell * sizeof(u32));
+	u64 rung = readq(queue->gpu->bar + queue->doorbell * sizeof(u32));
 	u64 report = (u64)queue->mqd->cp_hqd_pq_rptr_report_addr_hi << 32 |
 		     queue->mqd->cp_hqd_pq_rptr_report_addr_lo;
 	u32 packet[AQL_WORDS], invalid = AQL_INVALID, type;
@@ -255,47 +255,47 @@ static void work(struct fg_queue *queue, u64 ns, u32 sharers)
 		if (queue->left_ns)
 			return;
 		finish(queue);
-		if (fg.fw.unmapping)
+		if (queue->gpu->fw.unmapping)
 			return;
 		fetch(queue);
 	}
 }
 
-bool fg_waves_in_flight(void)
+bool fg_waves_in_flight(const struct fg_device *gpu)
 {
 	u32 i;
 
 	for (i = 0; i < FG_SLOTS; i++)
-		if (can_run(fg.fw.slots[i]))
+		if (can_run(gpu->fw.slots[i]))
 			return true;
 	return false;
 }
 
-bool fg_waves_of(u32 pasid)
+bool fg_waves_of(const struct fg_device *gpu, u32 pasid)
 {
 	u32 i;
 
 	for (i = 0; i < FG_SLOTS; i++)
-		if (can_run(fg.fw.slots[i]) && fg.fw.slots[i]->pasid == pasid)
+		if (can_run(gpu->fw.slots[i]) && gpu->fw.slots[i]->pasid == pasid)
 			return true;
 	return false;
 }
 
 /* What was fetched before goes on for so long, then more is fetched. */
-void fg_run(u64 ns)
+void fg_run(struct fg_device *gpu, u64 ns)
 {
 	u32 i, sharers = 0;
 
 	for (i = 0; i < FG_SLOTS; i++)
-		sharers += can_run(fg.fw.slots[i]);
+		sharers += can_run(gpu->fw.slots[i]);
 	for (i = 0; i < FG_SLOTS; i++) {
-		struct fg_queue *queue = fg.fw.slots[i];
+		struct fg_queue *queue = gpu->fw.slots[i];
 
 		if (!queue || !queue->mqd)
 			continue;
 		if (can_run(queue))
 			work(queue, ns, sharers);
-		if (fg.fw.unmapping || !fetch(queue))
+		if (gpu->fw.unmapping || !fetch(queue))
 			continue;
 		if (queue->barrier ? let_through(queue) : !queue->left_ns)
 			finish(queue);
@@ -317,7 +317,8 @@ void fg_queue_map(struct fg_queue *queue)
 	 * rung before is in memory by then.
 	 */
 	if (!queue->launched && !queue->written)
-		writeq(SLOT_NOTHING, fg.bar + queue->doorbell * sizeof(u32));
+		writeq(SLOT_NOTHING,
+		       queue->gpu->bar + queue->doorbell * sizeof(u32));
 	mb();	/* the doorbell before the write pointer */
 	if (reach(queue, queue->wptr_va, &written, sizeof(written), false) &&
 	    written > queue->written)
@@ -339,7 +340,7 @@ static void save_xcc(struct fg_queue *queue, struct v9_mqd *mqd, u32 waves)
 		stack[2 * i] = i;
 		stack[2 * i + 1] = mqd->cp_hqd_cntl_stack_size + i * WAVE_BYTES;
 	}
-	fg.figures.saved_bytes += waves * WAVE_BYTES;
+	queue->gpu->figures.saved_bytes += waves * WAVE_BYTES;
 }
 
 /* Workgroups go to the XCCs in turn. */

@@ -16,6 +16,7 @@
 #include <linux/hashtable.h>
 #include <linux/seq_file.h>
 #include <linux/srcu.h>
+#include <linux/version.h>
 
 #include "fakegpu.h"
 #include "kfd_pm4_opcodes.h"
@@ -23,14 +24,22 @@
 #define MAX_VIEWS	512
 #define LOCK_TRIES	20	/* of 1 ms */
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 15, 0)
+#define WAIT_LOCK(mutex)	(&(mutex)->wait_lock.rlock)
+#else
+#define WAIT_LOCK(mutex)	(&(mutex)->wait_lock)
+#endif
+
 /* What the driver knows of a queue. */
 struct view {
+	const struct fg_device *gpu;
 	pid_t pid;
 	u32 id, priority, percent;
 	bool suspended, evicted, sdma;
 	u64 mqd, ring;
 };
 
+static struct dentry *debugfs;
 static DEFINE_MUTEX(view_lock);
 static struct view *views;
 static u32 view_count;
@@ -42,10 +51,10 @@ static u32 line_of(struct mutex *lock)
 	unsigned long flags;
 	u32 count = mutex_is_locked(lock);
 
-	raw_spin_lock_irqsave(&lock->wait_lock, flags);
+	raw_spin_lock_irqsave(WAIT_LOCK(lock), flags);
 	list_for_each(waiter, &lock->wait_list)
 		count++;
-	raw_spin_unlock_irqrestore(&lock->wait_lock, flags);
+	raw_spin_unlock_irqrestore(WAIT_LOCK(lock), flags);
 	return count + (atomic_read(&lock->osq.tail) != 0);
 }
 
@@ -57,7 +66,8 @@ static u32 calls_in_line(struct kfd_process *process)
 	return line_of(&process->mutex) + (events ? events - 1 : 0);
 }
 
-static void look_at_queues(struct qcm_process_device *qpd)
+static void look_at_queues(const struct fg_device *gpu,
+			   struct qcm_process_device *qpd)
 {
 	struct kfd_process_device *pdd =
 		container_of(qpd, struct kfd_process_device, qpd);
@@ -69,6 +79,7 @@ static void look_at_queues(struct qcm_process_device *qpd)
 		if (view_count == MAX_VIEWS)
 			return;
 		views[view_count++] = (struct view){
+			.gpu = gpu,
 			.pid = pdd->process->lead_thread->pid,
 			.id = p->queue_id,
 			.priority = p->priority,
@@ -82,9 +93,19 @@ static void look_at_queues(struct qcm_process_device *qpd)
 	}
 }
 
-static void refresh_views(void)
+static void forget_views(const struct fg_device *gpu)
 {
-	struct device_queue_manager *dqm = fg_manager();
+	u32 i, kept = 0;
+
+	for (i = 0; i < view_count; i++)
+		if (views[i].gpu != gpu)
+			views[kept++] = views[i];
+	view_count = kept;
+}
+
+static void refresh_views(const struct fg_device *gpu)
+{
+	struct device_queue_manager *dqm = fg_manager(gpu);
 	struct device_process_node *node;
 	u32 i;
 
@@ -93,9 +114,9 @@ static void refresh_views(void)
 			return;
 		usleep_range(1000, 2000);
 	}
-	view_count = 0;
+	forget_views(gpu);
 	list_for_each_entry(node, &dqm->queues, list)
-		look_at_queues(node->qpd);
+		look_at_queues(gpu, node->qpd);
 	mutex_unlock(&dqm->lock_hidden);
 }
 
@@ -111,7 +132,7 @@ static const struct fg_queue *hardware_of(const struct view *view)
 	static const struct fg_queue nothing;
 	const struct fg_queue *queue;
 
-	list_for_each_entry(queue, &fg.queues, list)
+	list_for_each_entry(queue, &view->gpu->queues, list)
 		if (queue->mqd_gpu == view->mqd)
 			return queue;
 	return &nothing;
@@ -160,18 +181,18 @@ static void show_process(struct seq_file *out, struct kfd_process *process)
 /* The table is amdgpu's, so its size is known from its declaration only. */
 static void show_processes(struct seq_file *out)
 {
-	typeof(kfd_processes_table) *table = (void *)fg.sym.processes;
+	typeof(kfd_processes_table) *table = (void *)fg_sym.processes;
 	struct kfd_process *process;
 	const char *comma = "";
 	u32 bucket;
-	int idx = srcu_read_lock(fg.sym.processes_srcu);
+	int idx = srcu_read_lock(fg_sym.processes_srcu);
 
 	hash_for_each_rcu((*table), bucket, process, kfd_processes) {
 		seq_puts(out, comma);
 		show_process(out, process);
 		comma = ",";
 	}
-	srcu_read_unlock(fg.sym.processes_srcu, idx);
+	srcu_read_unlock(fg_sym.processes_srcu, idx);
 }
 
 static void show_packet(struct seq_file *out, const struct fg_packet *packet)
@@ -194,88 +215,130 @@ static void show_packet(struct seq_file *out, const struct fg_packet *packet)
 	}
 }
 
-static void show_packets(struct seq_file *out)
+static void show_packets(struct seq_file *out, const struct fg_device *gpu)
 {
-	u64 sent = fg.figures.packets_sent, i = 0;
+	u64 sent = gpu->figures.packets_sent, i = 0;
 
 	if (sent > FG_PACKETS)
 		i = sent - FG_PACKETS;
 	for (; i < sent; i++) {
-		show_packet(out, &fg.fw.packets[i % FG_PACKETS]);
+		show_packet(out, &gpu->fw.packets[i % FG_PACKETS]);
 		if (i + 1 < sent)
 			seq_putc(out, ',');
 	}
 }
 
-static void show_model(struct seq_file *out)
+static void show_model(struct seq_file *out, const struct fg_device *gpu)
 {
-	const struct fg_figures *f = &fg.figures;
+	const struct fg_figures *f = &gpu->figures;
 	struct fg_queue *queue;
 	u32 mapped = 0;
 
-	list_for_each_entry(queue, &fg.queues, list)
+	list_for_each_entry(queue, &gpu->queues, list)
 		mapped += queue->mapped;
 	seq_printf(out, "{\"now_ns\":%llu,\"updates\":%llu,\"runlists\":%llu,",
-		   fg.clock.now_ns, f->updates, f->runlists);
+		   gpu->clock.now_ns, f->updates, f->runlists);
 	seq_printf(out, "\"unmaps\":%llu,\"rotations\":%llu,", f->unmaps,
 		   f->rotations);
 	seq_printf(out, "\"saved_bytes\":%llu,\"interrupts\":%llu,",
 		   f->saved_bytes, f->interrupts);
 	seq_printf(out, "\"oversubscribed\":%s,\"mapped_queues\":%u}",
-		   truth(fg.fw.active && fg.fw.chained), mapped);
+		   truth(gpu->fw.active && gpu->fw.chained), mapped);
 }
 
 /* @waiting: calls that the driver has under way or in line. */
-static void show_gpu(struct seq_file *out, u32 waiting)
+static void show_gpu(struct seq_file *out, const struct fg_device *gpu,
+		     u32 waiting)
 {
-	bool stuck = fg.fw.unmapping && fg_waves_in_flight();
-	bool hung = fg_manager()->is_hws_hang || (stuck && !waiting);
+	bool stuck = gpu->fw.unmapping && fg_waves_in_flight(gpu);
+	bool hung = fg_manager(gpu)->is_hws_hang || (stuck && !waiting);
 
-	if (!waiting && !fg_hiq_empty() && !hung)
+	if (!waiting && !fg_hiq_empty(gpu) && !hung)
 		waiting = 1;	/* a runlist is read after the call returns */
-	seq_printf(out, "{\"node\":1,\"gpu_id\":%u,\"render_minor\":128,",
-		   fg_gpu_id());
+	seq_printf(out, "{\"node\":%u,\"gpu_id\":%u,\"render_minor\":%d,",
+		   gpu->index + 1, fg_gpu_id(gpu), gpu->minor.index);
 	seq_printf(out, "\"gpu\":\"fakegpu\",\"personality\":\"%s\",",
 		   fg_personality);
 	seq_printf(out, "\"gfx_version\":%d,\"cus\":%d,\"xccs\":%d,",
 		   fg_xccs == 1 ? 90010 : 90402, FG_CUS, fg_xccs);
 	seq_printf(out, "\"hung\":%s,\"resets\":%llu,\"mes\":false,",
-		   truth(hung), fg.figures.resets);
+		   truth(hung), gpu->figures.resets);
 	seq_printf(out, "\"updates_pending\":%u,\"packets_sent\":%llu,",
-		   waiting, fg.figures.packets_sent);
+		   waiting, gpu->figures.packets_sent);
 	seq_puts(out, "\"packets\":[");
-	show_packets(out);
+	show_packets(out, gpu);
 	seq_puts(out, "],\"model\":");
-	show_model(out);
+	show_model(out, gpu);
 	seq_putc(out, '}');
+}
+
+/* In their order: nobody else takes more than one. */
+static void lock_all(void)
+{
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		mutex_lock_nested(&gpu->lock, gpu->index);
+}
+
+static void unlock_all(void)
+{
+	struct fg_device *gpu;
+
+	fg_for_each(gpu)
+		mutex_unlock(&gpu->lock);
 }
 
 static int status_show(struct seq_file *out, void *unused)
 {
-	u32 waiting;
+	u32 waiting[FG_GPUS];
+	struct fg_device *gpu;
+	bool held = true;
 
 	mutex_lock(&view_lock);
-	/* Before this reader, the only one, is in the line itself. */
-	waiting = line_of(&fg_manager()->lock_hidden);
-	refresh_views();
-	mutex_lock(&fg.lock);
-	seq_printf(out, "{\"version\":1,\"era\":\"%s\",\"checkpoint\":true,",
-		   fg_era);
+	fg_for_each(gpu) {
+		/* Before this reader, the only one, is in the line itself. */
+		waiting[gpu->index] = line_of(&fg_manager(gpu)->lock_hidden);
+		refresh_views(gpu);
+	}
+	lock_all();
+	fg_for_each(gpu)
+		held &= fg_clock_held(gpu);
+	seq_printf(out, "{\"version\":1,\"era\":\"%s\",\"driver\":\"%s\",",
+		   fg_era, fg_driver);
+	seq_puts(out, "\"checkpoint\":true,");
 	seq_printf(out, "\"preemption_timeout_ms\":%d,\"sched_policy\":%d,",
-		   *fg.sym.preemption_timeout_ms, *fg.sym.sched_policy);
+		   *fg_sym.preemption_timeout_ms, *fg_sym.sched_policy);
 	seq_printf(out, "\"gpu_recovery\":false,\"held\":%s,\"gpus\":[",
-		   truth(fg_clock_held()));
-	show_gpu(out, waiting);
+		   truth(held));
+	fg_for_each(gpu) {
+		if (gpu->index)
+			seq_putc(out, ',');
+		show_gpu(out, gpu, waiting[gpu->index]);
+	}
 	seq_puts(out, "],\"processes\":[");
 	show_processes(out);
 	seq_puts(out, "]}\n");
-	mutex_unlock(&fg.lock);
+	unlock_all();
 	mutex_unlock(&view_lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(status);
 
 /* ---- the clock's handle, and reset ---- */
+
+static void hold_clocks(u64 ns)
+{
+	struct fg_device *gpu;
+
+	fg_for_each(gpu) {
+		mutex_lock(&gpu->lock);
+		fg_clock_advance(gpu);
+		gpu->clock.hold_ns =
+			ns == U64_MAX ? ns : gpu->clock.now_ns + ns;
+		mutex_unlock(&gpu->lock);
+	}
+}
 
 static ssize_t clock_write(struct file *file, const char __user *text,
 			   size_t size, loff_t *offset)
@@ -285,10 +348,7 @@ static ssize_t clock_write(struct file *file, const char __user *text,
 
 	if (error)
 		return error;
-	mutex_lock(&fg.lock);
-	fg_clock_advance();
-	fg.clock.hold_ns = ns == U64_MAX ? ns : fg.clock.now_ns + ns;
-	mutex_unlock(&fg.lock);
+	hold_clocks(ns);
 	file->private_data = (void *)(long)current->tgid;
 	return size;
 }
@@ -299,12 +359,8 @@ static ssize_t clock_write(struct file *file, const char __user *text,
  */
 static int clock_flush(struct file *file, fl_owner_t id)
 {
-	if (file->private_data == (void *)(long)current->tgid) {
-		mutex_lock(&fg.lock);
-		fg_clock_advance();
-		fg.clock.hold_ns = U64_MAX;
-		mutex_unlock(&fg.lock);
-	}
+	if (file->private_data == (void *)(long)current->tgid)
+		hold_clocks(U64_MAX);
 	return 0;
 }
 
@@ -314,16 +370,24 @@ static const struct file_operations clock_fops = {
 	.flush = clock_flush,
 };
 
-static ssize_t reset_write(struct file *file, const char __user *text,
-			   size_t size, loff_t *offset)
+static int reset(struct fg_device *gpu)
 {
 	int error;
 
-	fg_manager()->is_hws_hang = true;	/* no wait for the hardware */
-	error = fg_pre_reset();
-	fg_firmware_reset();
-	if (!error)
-		error = fg.sym.post_reset(fg.adev->kfd.dev);
+	fg_manager(gpu)->is_hws_hang = true;	/* no wait for the hardware */
+	error = fg_pre_reset(gpu);
+	fg_firmware_reset(gpu);
+	return error ?: fg_sym.post_reset(gpu->adev->kfd.dev);
+}
+
+static ssize_t reset_write(struct file *file, const char __user *text,
+			   size_t size, loff_t *offset)
+{
+	struct fg_device *gpu;
+	int error = 0;
+
+	fg_for_each(gpu)
+		error = error ?: reset(gpu);
 	return error ?: size;
 }
 
@@ -337,16 +401,16 @@ int fg_status_init(void)
 	views = kcalloc(MAX_VIEWS, sizeof(*views), GFP_KERNEL);
 	if (!views)
 		return -ENOMEM;
-	fg.debugfs = debugfs_create_dir("fakegpu", NULL);
-	debugfs_create_file("status", 0444, fg.debugfs, NULL, &status_fops);
-	debugfs_create_file("clock", 0200, fg.debugfs, NULL, &clock_fops);
-	debugfs_create_file("reset", 0200, fg.debugfs, NULL, &reset_fops);
+	debugfs = debugfs_create_dir("fakegpu", NULL);
+	debugfs_create_file("status", 0444, debugfs, NULL, &status_fops);
+	debugfs_create_file("clock", 0200, debugfs, NULL, &clock_fops);
+	debugfs_create_file("reset", 0200, debugfs, NULL, &reset_fops);
 	return 0;
 }
 
 void fg_status_exit(void)
 {
-	debugfs_remove(fg.debugfs);
+	debugfs_remove(debugfs);
 	kfree(views);
 	views = NULL;
 }
