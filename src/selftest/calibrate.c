@@ -11,7 +11,11 @@
  *
  * unmap and map are measured with 1 and 16 queues; the difference is the cost per queue. The host,
  * its scheduler and the system call can only lengthen a time: the shortest of several counts, and a
- * part that two measurements share cancels out. Saving and restoring waves is not measured.
+ * part that two measurements share cancels out.
+ *
+ *   save      what unmap takes longer with waves on every compute unit, few and many of them, whose
+ *             registers and LDS are known (crowd.c): a fixed part and a rate
+ *   restore   the same for map; the end that is waited for is that of the waves' own kernel
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +32,7 @@
 #include "selftest/calibrate.h"
 #include "selftest/frame.h"
 
-enum { FEW = 1, MANY = 16, ROUNDS = 8 };
+enum { FEW = 1, MANY = 16, ROUNDS = 8, WAVE_QUEUES = 2 };
 
 /* The call is named in the reason, so that a time that is not known is never taken for 0. */
 static int read_latency(struct gp_selftest_check *check, struct gpreempt_latency *latency)
@@ -130,8 +134,66 @@ static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selfte
 	return error;
 }
 
+/* ---- waves ---- */
+
+/* A crowd that ended before it was suspended has saved nothing: -ENODATA. */
+static int crowded_cycle(struct gp_selftest_check *check, enum gp_selftest_command crowd,
+			 struct gp_selftest_shortest *out)
+{
+	struct gp_selftest_shortest one = {0};
+	long groups = gp_selftest_ask(check, &check->program, crowd), bytes, runs;
+
+	if (groups <= 0)
+		return -ENODATA;
+	bytes = gp_selftest_ask(check, &check->program, GP_SELFTEST_GROUP_BYTES);
+	runs = gp_selftest_ask(check, &check->program, GP_SELFTEST_CROWD_RUNS);
+	if (bytes <= 0 || runs != 1)
+		return -ENODATA;
+	out->bytes = (u64)groups * (u64)bytes;
+	if (cycle(check, &one))
+		return -EIO;
+	gp_selftest_shortest_take(&out->unmap, one.unmap);
+	gp_selftest_shortest_take(&out->map, one.map);
+	return 0;
+}
+
+static int measure_crowd(struct gp_selftest_check *check, enum gp_selftest_command crowd,
+			 struct gp_selftest_shortest *idle, struct gp_selftest_shortest *out)
+{
+	int error = open_all(check, WAVE_QUEUES);
+
+	*out = (struct gp_selftest_shortest){0};
+	for (int i = 0; i < ROUNDS && !error; i++)
+		error = cycle(check, idle);
+	for (int i = 0; i < ROUNDS && !error; i++)
+		error = crowded_cycle(check, crowd, out);
+	gpreempt_target_close(check->target);
+	check->target = NULL;
+	gp_selftest_program_end(&check->program);
+	gpreempt_close(check->context);
+	check->context = NULL;
+	return error;
+}
+
+/* Without a kernel for this GPU the costs of waves stay unknown, which is not an error. */
+static void measure_waves(struct gp_selftest_check *check, u32 xccs,
+			  struct gp_selftest_costs *costs)
+{
+	struct gp_selftest_shortest idle = {0}, few, many;
+
+	if (measure_crowd(check, GP_SELFTEST_CROWD_FEW, &idle, &few) ||
+	    measure_crowd(check, GP_SELFTEST_CROWD_MANY, &idle, &many))
+		return;
+	/* The kernel's own end needs no dispatch. */
+	if (!check->report->virtual_gpu)
+		idle.map -= GP_MIN(costs->dispatch_ns, idle.map);
+	few.bytes /= xccs;
+	many.bytes /= xccs;
+	gp_selftest_costs_take_waves(costs, &idle, &few, &many);
+}
+
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
-			  struct gp_selftest_costs *costs, char *reason, size_t size)
+			  u32 xccs, struct gp_selftest_costs *costs, char *reason, size_t size)
 {
 	struct gp_selftest_result result = {.name = "kfd-debug", .mechanism = GPREEMPT_KFD_DEBUG};
 	struct gp_selftest_figures figures = {0};
@@ -151,6 +213,7 @@ int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_re
 		return error;
 	}
 	gp_selftest_costs_take(costs, &few, &many);
+	measure_waves(&check, xccs, costs);
 	return 0;
 }
 
@@ -180,6 +243,19 @@ static json_t *base_file(const struct gp_gpu *gpu, const char *named, struct gp_
 	return file;
 }
 
+int gp_selftest_calibration_xccs(const struct gp_selftest_report *report, const char *base,
+				 struct gp_diag *diag)
+{
+	json_t *file = base_file(report->gpu, base, diag);
+	const json_t *count = json_object_get(json_object_get(file, "chip"), "xcc_count");
+	json_int_t xccs = json_integer_value(json_object_get(count, "value"));
+
+	if (!file)
+		return -ENOENT;
+	json_decref(file);
+	return xccs > 0 && xccs <= 64 ? (int)xccs : 1;
+}
+
 static void set_costs(json_t *cost, const struct gp_selftest_report *report,
 		      const struct gp_selftest_costs *costs)
 {
@@ -187,6 +263,8 @@ static void set_costs(json_t *cost, const struct gp_selftest_report *report,
 	static const char end[] = "from issuing the driver call to the end of a packet as the "
 				  "program's polling sees it, less dispatch_ns and complete_ns; "
 				  "includes the driver call";
+	static const char waves[] = "difference between many, few and no waves on every compute "
+				    "unit; bytes are those of their registers and LDS";
 	static const char packets[] = "a batch of packets, timed by the program";
 	const struct {
 		const char *key;
@@ -199,6 +277,10 @@ static void set_costs(json_t *cost, const struct gp_selftest_report *report,
 		{"map_queue_ns", costs->map_queue_ns, "difference between 16 queues and 1"},
 		{"dispatch_ns", costs->dispatch_ns, packets},
 		{"complete_ns", costs->complete_ns, packets},
+		{"save_ns", costs->save_ns, waves},
+		{"save_bytes_per_us", costs->save_bytes_per_us, waves},
+		{"restore_ns", costs->restore_ns, waves},
+		{"restore_bytes_per_us", costs->restore_bytes_per_us, waves},
 	};
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(found); i++) {

@@ -10,6 +10,7 @@
 struct gp_selftest_costs {
 	u64 unmap_ns, unmap_queue_ns, map_ns, map_queue_ns;
 	u64 dispatch_ns, complete_ns;
+	u64 save_ns, save_bytes_per_us, restore_ns, restore_bytes_per_us; /* rates per XCC */
 	u64 create_ns; /* hsa_queue_create(); not part of a GPU file */
 };
 
@@ -17,6 +18,7 @@ struct gp_selftest_costs {
 struct gp_selftest_shortest {
 	u64 unmap, map;
 	u64 queues; /* that were mapped: the runtime may have some as well */
+	u64 bytes;  /* of waves that were saved, per XCC */
 };
 
 /* ---- costs.c ---- */
@@ -27,11 +29,20 @@ void gp_selftest_shortest_take(u64 *shortest, u64 ns);
 void gp_selftest_costs_take(struct gp_selftest_costs *costs, const struct gp_selftest_shortest *few,
 			    const struct gp_selftest_shortest *many);
 
+/* save and restore from those without waves, with few and with many. */
+void gp_selftest_costs_take_waves(struct gp_selftest_costs *costs,
+				  const struct gp_selftest_shortest *idle,
+				  const struct gp_selftest_shortest *few,
+				  const struct gp_selftest_shortest *many);
+
 /* ---- calibrate.c ---- */
 
+/* XCCs of the GPU file to which rates refer: a virtual GPU may show fewer than it has. */
+int gp_selftest_calibration_xccs(const struct gp_selftest_report *report, const char *base,
+				 struct gp_diag *diag);
 /* -errno and the reason, in the user's language. */
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
-			  struct gp_selftest_costs *costs, char *reason, size_t size);
+			  u32 xccs, struct gp_selftest_costs *costs, char *reason, size_t size);
 
 /* A GPU file with these costs marked as measured. The rest is that of `base`; NULL: the file for
  * this kind of GPU. `named`: the user chose the path, and a link there is followed. */

@@ -33,3 +33,27 @@ void gp_selftest_costs_take(struct gp_selftest_costs *costs, const struct gp_sel
 	split(few->map, few->queues, many->map, many->queues,
 	      costs->dispatch_ns + costs->complete_ns, &costs->map_ns, &costs->map_queue_ns);
 }
+
+/* What waves add, as a part that does not depend on their bytes and a rate. */
+static void split_waves(u64 idle, u64 few, u64 few_bytes, u64 many, u64 many_bytes, u64 *fixed,
+			u64 *rate)
+{
+	*fixed = *rate = 0;
+	if (!idle || few <= idle || many <= few || many_bytes <= few_bytes)
+		return;
+	*rate = ((many_bytes - few_bytes) * 1000 + (many - few) / 2) / (many - few);
+	*fixed = *rate ? minus(few - idle, few_bytes * 1000 / *rate) : 0;
+	if (!*fixed)
+		*rate = 0;
+}
+
+void gp_selftest_costs_take_waves(struct gp_selftest_costs *costs,
+				  const struct gp_selftest_shortest *idle,
+				  const struct gp_selftest_shortest *few,
+				  const struct gp_selftest_shortest *many)
+{
+	split_waves(idle->unmap, few->unmap, few->bytes, many->unmap, many->bytes, &costs->save_ns,
+		    &costs->save_bytes_per_us);
+	split_waves(idle->map, few->map, few->bytes, many->map, many->bytes, &costs->restore_ns,
+		    &costs->restore_bytes_per_us);
+}

@@ -16,7 +16,7 @@
 #define ROUNDS         (1u << 22) /* minutes: it ends even if nobody tells it to */
 #define SEED           20011u
 #define ALIGNMENT      256u
-#define ARGUMENT_BYTES (offsetof(struct gp_selftest_work_arguments, most) + sizeof(uint32_t))
+#define ARGUMENT_BYTES GP_WORK_ARGUMENT_BYTES
 
 /* ---- which one ---- */
 
@@ -194,6 +194,7 @@ long gp_selftest_work_kernel(struct gp_selftest_kernel_work *work)
 	if (!code)
 		return 0;
 	const char *call = load_code(work, code, size, &status);
+	kernel->rsrc1 = gp_selftest_work_rsrc1(code, size, SYMBOL ".kd");
 	free(code);
 	if (status)
 		return gp_selftest_work_fail_hsa(work, call, status);

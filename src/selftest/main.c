@@ -378,6 +378,12 @@ static int die_of(int number)
 	return GP_EXIT_FAILED;
 }
 
+/* Per XCC; 0: not measured. */
+static u64 mib_ns(u64 bytes_per_us)
+{
+	return bytes_per_us ? (1000ull << 20) / bytes_per_us : 0;
+}
+
 static void show_costs(const struct request *request, const struct gp_selftest_costs *costs)
 {
 	const struct {
@@ -389,7 +395,11 @@ static void show_costs(const struct request *request, const struct gp_selftest_c
 		    {N_("map, per queue"), costs->map_queue_ns},
 		    {N_("dispatch a packet"), costs->dispatch_ns},
 		    {N_("complete a packet"), costs->complete_ns},
-		    {N_("create a queue"), costs->create_ns}};
+		    {N_("create a queue"), costs->create_ns},
+		    {N_("save waves"), costs->save_ns},
+		    {N_("save 1 MiB of them"), mib_ns(costs->save_bytes_per_us)},
+		    {N_("restore waves"), costs->restore_ns},
+		    {N_("restore 1 MiB"), mib_ns(costs->restore_bytes_per_us)}};
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++)
 		fprintf(request->talk, "%-20s %s\n", gettext(rows[i].name),
@@ -402,14 +412,18 @@ static int calibrate(const struct request *request, struct gp_selftest_report *r
 	struct gp_selftest_place place;
 	struct gp_selftest_costs costs;
 	char reason[512] = "";
-	int number, error = gp_selftest_place_make(&place);
+	int number, error,
+		xccs = gp_selftest_calibration_xccs(report, request->base, request->diag);
 
+	if (xccs < 0)
+		return GP_EXIT_FAILED;
+	error = gp_selftest_place_make(&place);
 	if (error) {
 		gp_fail(request->diag, error, "cannot create a directory in /tmp: %s",
 			strerror(-error));
 		return GP_EXIT_FAILED;
 	}
-	error = gp_selftest_calibrate(&place, report, &costs, reason, sizeof(reason));
+	error = gp_selftest_calibrate(&place, report, (u32)xccs, &costs, reason, sizeof(reason));
 	gp_selftest_interrupted(&place);
 	number = place.signal;
 	gp_selftest_place_remove(&place);
@@ -424,7 +438,10 @@ static int calibrate(const struct request *request, struct gp_selftest_report *r
 					      request->calibration, request->diag);
 	if (!error)
 		fprintf(request->talk,
-			_("The costs are in %s; saving and restoring waves was not measured.\n"),
+			costs.save_ns && costs.restore_ns
+				? _("The costs are in %s.\n")
+				: _("The costs are in %s; saving and restoring waves was not "
+				    "measured.\n"),
 			path);
 	return error || fflush(request->talk) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }

@@ -110,6 +110,10 @@ enum gp_selftest_command {
 	GP_SELFTEST_SUBMIT = 'w', /* answers, then waits for the packet's end */
 	GP_SELFTEST_DONE_AT = 'a',
 	GP_SELFTEST_CREATE = 'q',
+	GP_SELFTEST_CROWD_FEW = 'b', /* waves on every compute unit; answers the work groups */
+	GP_SELFTEST_CROWD_MANY = 'B',
+	GP_SELFTEST_CROWD_RUNS = 'k',
+	GP_SELFTEST_GROUP_BYTES = 'v', /* that are saved of a work group */
 };
 
 /* Under `gpreempt run` or not. 0 when its queues are there; otherwise the sentence is in `error`.

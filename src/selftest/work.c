@@ -24,7 +24,7 @@
 #define RING_PACKETS  64
 #define WAIT_S        120
 
-#define SYSTEM_FENCES (2u << 9 | 2u << 11)
+#define SYSTEM_FENCES GP_WORK_FENCES
 
 long gp_selftest_work_fail(struct gp_selftest_kernel_work *work, const char *format, ...)
 {
@@ -375,6 +375,16 @@ static bool obey(struct gp_selftest_kernel_work *work, char command)
 		return true;
 	case 'q':
 		answer(work, gp_selftest_work_create_ns(work));
+		return true;
+	case 'b':
+	case 'B':
+		answer(work, gp_selftest_work_crowd(work, command == 'B'));
+		return true;
+	case 'k':
+		answer(work, gp_selftest_work_crowd_runs(work));
+		return true;
+	case 'v':
+		answer(work, gp_selftest_work_group_bytes(work));
 		return true;
 	}
 	return false;

@@ -22,6 +22,8 @@ enum {
 	GP_WORK_GFX = 32,
 };
 
+#define GP_WORK_FENCES (2u << 9 | 2u << 11) /* of a packet: both for the whole system */
+
 /* Where the kernel comes from; the words are those of the JSON. */
 enum gp_selftest_work_source { GP_WORK_BARRIERS, GP_WORK_BUILT, GP_WORK_HIPRTC };
 
@@ -36,12 +38,16 @@ struct gp_selftest_work_arguments {
 	uint32_t seed, steps, most;
 };
 
+#define GP_WORK_ARGUMENT_BYTES \
+	(offsetof(struct gp_selftest_work_arguments, most) + sizeof(uint32_t))
+
 struct gp_selftest_work_kernel {
 	enum gp_selftest_work_source source;
 	char gfx[GP_WORK_GFX];
 	char why[160]; /* no kernel, or not the one of this build */
 	uint64_t object;
 	uint32_t kernarg_bytes, group_bytes, private_bytes;
+	uint32_t rsrc1; /* 0: not known */
 	volatile uint32_t *stop;
 	struct gp_selftest_work_words *words; /* of each queue */
 	char *arguments;                      /* kernarg_bytes of each queue */
@@ -57,6 +63,8 @@ struct gp_selftest_kernel_work {
 	uint64_t done[GP_WORK_QUEUES][GP_WORK_PACKETS];
 	uint64_t submitted; /* batches */
 	long done_at;       /* CLOCK_MONOTONIC, in ns; -1: it did not end */
+	uint64_t watched;   /* the signal whose end that is */
+	long crowd;         /* work groups of it; 0: none yet */
 	char error[256];
 };
 
@@ -71,6 +79,13 @@ long gp_selftest_work_packet_ns(struct gp_selftest_kernel_work *work, bool seria
 long gp_selftest_work_submit(struct gp_selftest_kernel_work *work);
 void gp_selftest_work_watch(struct gp_selftest_kernel_work *work);
 long gp_selftest_work_create_ns(struct gp_selftest_kernel_work *work);
+
+/* crowd.c: starts a small or a large crowd unless one runs; its work groups, or -1. */
+long gp_selftest_work_crowd(struct gp_selftest_kernel_work *work, bool many);
+bool gp_selftest_work_crowd_runs(struct gp_selftest_kernel_work *work);
+/* What a preemption saves of one work group. */
+long gp_selftest_work_group_bytes(struct gp_selftest_kernel_work *work);
+uint32_t gp_selftest_work_rsrc1(const void *code, size_t size, const char *name);
 
 /* dlopen() of a library of ROCm, also where AMD's packages put it (/opt/rocm, /opt/rocm-X.Y.Z).
  * `why` is the error of the linker if it is not found. */

@@ -48,12 +48,34 @@ static void the_shortest_counts_and_zero_does_not(void **state)
 	assert_int_equal(shortest, 5);
 }
 
+static void waves_have_a_fixed_part_and_a_rate(void **state)
+{
+	struct gp_selftest_shortest idle = {.unmap = 1000, .map = 2000};
+	struct gp_selftest_shortest few = {.unmap = 1600, .map = 2300, .bytes = 1000};
+	struct gp_selftest_shortest many = {.unmap = 1900, .map = 2900, .bytes = 4000};
+	struct gp_selftest_costs costs = {0};
+
+	(void)state;
+	gp_selftest_costs_take_waves(&costs, &idle, &few, &many);
+	assert_int_equal(costs.save_bytes_per_us, 10000);
+	assert_int_equal(costs.save_ns, 500);
+	assert_int_equal(costs.restore_bytes_per_us, 5000);
+	assert_int_equal(costs.restore_ns, 100);
+	/* Less time for more waves, or than for none, is noise. */
+	many.unmap = 1599;
+	idle.map = 2301;
+	gp_selftest_costs_take_waves(&costs, &idle, &few, &many);
+	assert_int_equal(costs.save_ns + costs.save_bytes_per_us, 0);
+	assert_int_equal(costs.restore_ns + costs.restore_bytes_per_us, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(costs_are_split_by_queue),
 		cmocka_unit_test(a_time_not_seen_gives_no_cost),
 		cmocka_unit_test(the_shortest_counts_and_zero_does_not),
+		cmocka_unit_test(waves_have_a_fixed_part_and_a_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
