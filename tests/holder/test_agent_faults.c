@@ -243,7 +243,8 @@ static void a_flood_of_changes_is_one_change(void **state)
 	}
 	/* Its client, which read none of it, was not cut off. */
 	assert_int_equal(answer(&scene, client), 2);
-	UNTIL(&scene, shown[0].suspends == 3 && !first_member()->jobs);
+	/* Once more for all changes; on a busy host the last of them may come after that. */
+	UNTIL(&scene, shown[0].suspends >= 3 && !first_member()->jobs);
 	client_close(client);
 }
 
