@@ -47,7 +47,10 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 				      "a grace period must be 1 to 255 units of 1024 GPU clocks, "
 				      "or 0 for the driver's default");
 	if (options.flags & ~(u32)(GPREEMPT_SUSPEND_COPIES | GPREEMPT_SUSPEND_OFF))
-		return gp_client_fail(context, -EINVAL, "unknown suspend flag");
+		return gp_client_fail(
+			context, -EINVAL,
+			"unknown suspend flag; gpreempt.h lists GPREEMPT_SUSPEND_ flags, "
+			"and the library may be older than the header");
 	return 0;
 }
 

@@ -23,8 +23,11 @@ static int read_options(struct gpreempt *context, const struct gpreempt_target_o
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
 	if (!gpreempt_mechanism_name(options.mechanism))
-		return gp_client_fail(context, -EINVAL, "unknown mechanism %d",
-				      (int)options.mechanism);
+		return gp_client_fail(
+			context, -EINVAL,
+			"unknown mechanism %d; enum gpreempt_mechanism in gpreempt.h lists "
+			"all",
+			(int)options.mechanism);
 	ask->mechanism = options.mechanism;
 	ask->gpu_id = options.gpu_id;
 	return 0;
@@ -100,7 +103,9 @@ static int new_process(struct gpreempt *context, int pid,
 	struct gpreempt_target *target = NULL;
 
 	if (pid <= 0)
-		return gp_client_fail(context, -EINVAL, "invalid pid %d", pid);
+		return gp_client_fail(
+			context, -EINVAL,
+			"invalid pid %d; 'gpreempt ps' lists the processes that use a GPU", pid);
 	int error = new_target(context, options, &target);
 	if (error)
 		return error;
@@ -114,7 +119,11 @@ static int new_process(struct gpreempt *context, int pid,
 		if (error == -EINVAL || error == -ENOENT)
 			error = -ESRCH;
 		if (error == -ESRCH)
-			return gp_client_fail(context, error, "process %d does not exist", pid);
+			return gp_client_fail(
+				context, error,
+				"process %d does not exist (it may have exited); 'gpreempt ps' "
+				"lists the processes that use a GPU",
+				pid);
 		return gp_client_fail(context, error, "cannot open a pidfd for process %d: %s", pid,
 				      strerror(-error));
 	}

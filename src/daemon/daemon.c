@@ -188,7 +188,10 @@ int gp_daemon_start(struct gp_daemon *daemon)
 	error = gp_daemon_service_start(daemon);
 	gp_proto_directory_name(path, sizeof(path), GP_DAEMON_SOCKET);
 	if (error == -EBUSY)
-		return gp_fail(daemon->diag, error, "another gpreemptd already serves %s", path);
+		return gp_fail(daemon->diag, error,
+			       "another gpreemptd already serves %s; stop it first ('systemctl "
+			       "stop gpreemptd'), or set GPREEMPT_DIR to another directory",
+			       path);
 	gp_proto_directory_name(path, sizeof(path), "");
 	if (error == -EPERM)
 		return gp_fail(daemon->diag, error,

@@ -15,12 +15,20 @@
 static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_ERROR] = "%m",
 
-	[GP_SAY_NOT_SERVED] = N_("the holder does not serve this user, or has too many clients"),
-	[GP_SAY_NO_TARGET] = N_("the target is not open"),
-	[GP_SAY_NO_PIDFD] = N_("the request does not include a pidfd"),
-	[GP_SAY_NO_ROOM] = N_("the holder cannot manage any more processes"),
-	[GP_SAY_NO_MECHANISM] = N_("unknown mechanism %u"),
-	[GP_SAY_TOO_MANY_TARGETS] = N_("this client has too many open targets"),
+	[GP_SAY_NOT_SERVED] =
+		N_("the holder closed the connection: it does not serve this user, or "
+		   "has too many clients; end some and try again"),
+	[GP_SAY_NO_TARGET] = N_("the target is not open (or was closed): open it with "
+				"gpreempt_target_open() first"),
+	[GP_SAY_NO_PIDFD] = N_("the request does not include a pidfd; client and holder may be "
+			       "different versions (restart the older one)"),
+	[GP_SAY_NO_ROOM] = N_("the holder cannot manage any more processes; resume some "
+			      "('gpreempt status' lists them), then try again"),
+	[GP_SAY_NO_MECHANISM] =
+		N_("unknown mechanism %u; client and holder may be different versions "
+		   "(restart the older one)"),
+	[GP_SAY_TOO_MANY_TARGETS] = N_("this client has too many open targets; close some with "
+				       "gpreempt_target_close()"),
 	[GP_SAY_GROUP_EMPTY] =
 		N_("no process of the group is running, or none has used the GPU yet"),
 	[GP_SAY_LEASE_ENDED] =
@@ -30,29 +38,39 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_LEASE_RANGE] = N_("a lease must be %u to %u ms, and a limit at most %u ms"),
 	[GP_SAY_GRACE_RANGE] = N_("a grace period must be 1 to 255 units of 1024 GPU clocks, or 0 "
 				  "for the driver's default"),
-	[GP_SAY_BAD_FLAG] = N_("unknown suspend flag"),
+	[GP_SAY_BAD_FLAG] = N_("unknown suspend flag; gpreempt.h lists GPREEMPT_SUSPEND_ flags, "
+			       "and the library may be older than the header"),
 	[GP_SAY_COPIES_WHOLE] =
 		N_("copy engines can be suspended only with the whole process, not with single "
 		   "queues or GPUs"),
-	[GP_SAY_GROUP_QUEUES] = N_("queues can be selected only in a process, not in a group"),
+	[GP_SAY_GROUP_QUEUES] =
+		N_("queues can be selected only in a process, not in a group; give a "
+		   "pid instead of --group"),
 	[GP_SAY_HELD_TOGETHER] = N_("all queues were suspended together; resume the whole target"),
 	[GP_SAY_TIMED_OUT] = N_("the request timed out; anything it suspended has been resumed"),
 	[GP_SAY_BREAKER] = N_("GPU %x is not preempted for now because its queues did not stop in "
 			      "time; try again later"),
 
 	[GP_SAY_GONE] = N_("process %u has exited"),
-	[GP_SAY_NOT_VISIBLE] = N_("the process has exited, or is not visible to the holder"),
+	[GP_SAY_NOT_VISIBLE] =
+		N_("the target process has exited, or is in a pid namespace that the "
+		   "holder cannot see; 'gpreempt ps' lists the processes that use a "
+		   "GPU"),
 	[GP_SAY_NO_ANSWER] = N_("process %u did not answer in time; a process stopped by a signal "
 				"cannot answer until it continues"),
 	[GP_SAY_RUNTIME_OFF] = N_("the GPU runtime of process %u was shut down"),
-	[GP_SAY_NO_QUEUE] = N_("process %u has no such queue"),
-	[GP_SAY_STUCK] = N_("the GPU did not stop the queues of process %u"),
+	[GP_SAY_NO_QUEUE] = N_("process %u does not have the specified queue; 'gpreempt status "
+			       "PID' lists its queues"),
+	[GP_SAY_STUCK] = N_("the GPU did not stop the queues of process %u, which runs on; "
+			    "dmesg may say why"),
 	[GP_SAY_WHOLE_ONLY] = N_("%s can suspend process %u only as a whole; use kfd-agent or "
 				 "kfd-debug for single queues or GPUs"),
 	[GP_SAY_SESSION_TAKEN] = N_("another debugger took over process %u"),
 	[GP_SAY_PROCESS_ERROR] = N_("process %u: %m"),
-	[GP_SAY_NOT_BUILT_IN] = N_("the holder was built without this mechanism"),
-	[GP_SAY_CANNOT] = N_("%s does not support this operation"),
+	[GP_SAY_NOT_BUILT_IN] = N_("the holder was built without this mechanism; choose another "
+				   "--mechanism ('gpreempt doctor' lists them)"),
+	[GP_SAY_CANNOT] = N_("%s does not support this operation; 'gpreempt doctor' lists what "
+			     "each mechanism can do"),
 	[GP_SAY_WORKS_NOW] = N_("the mechanism is now %s"),
 
 	[GP_SAY_AGENT_NONE] = N_("process %u was not started with 'gpreempt run'"),
@@ -62,7 +80,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 		N_("the agent in process %u has a different version; restart the program"),
 	[GP_SAY_USES_NVIDIA] = N_("process %u uses an NVIDIA GPU"),
 
-	[GP_SAY_NO_PROCESS] = N_("process %u does not exist"),
+	[GP_SAY_NO_PROCESS] = N_("process %u does not exist (it may have exited); 'gpreempt ps' "
+				 "lists the processes that use a GPU"),
 	[GP_SAY_OTHER_USER] = N_("process %u belongs to another user"),
 	[GP_SAY_UNDER_DEBUGGER] =
 		N_("process %u is being debugged by %s (pid %u); quit the debugger first"),
@@ -113,23 +132,32 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_NV_CHANNELS] = N_("cannot list the NVIDIA channels of process %u: %m"),
 
 	[GP_SAY_HOLD_RANGE] = N_("the lease or limit is out of range"),
-	[GP_SAY_QUEUE_NAMED] = N_("one of the specified queues does not exist"),
+	[GP_SAY_QUEUE_NAMED] =
+		N_("one of the specified queues does not exist; 'gpreempt status PID' "
+		   "lists the queues of a process"),
 	[GP_SAY_NOTHING_HELD] = N_("nothing is suspended: the lease has ended"),
-	[GP_SAY_NOT_STOPPED] = N_("the queues did not stop in time and have been resumed"),
-	[GP_SAY_DRIVER_REFUSED] = N_("the driver refused to change a queue"),
+	[GP_SAY_NOT_STOPPED] =
+		N_("the queues did not stop in time and have been resumed; try again "
+		   "when the GPU is less busy"),
+	[GP_SAY_DRIVER_REFUSED] =
+		N_("the driver refused to change a queue of the process; dmesg may say "
+		   "why, and 'gpreempt status PID' shows its state"),
 	[GP_SAY_NO_DESCRIPTOR] = N_(
 		"the program has no free file descriptor; its agent needs one to report activity"),
 
 	[GP_SAY_VALUE_RANGE] = N_("the value is out of range"),
 	[GP_SAY_UNKNOWN_REQUEST] = N_("unknown request; the sender may be a different version"),
 
-	[GP_SAY_NO_JOB] = N_("gpreemptd has no job with pid %u"),
+	[GP_SAY_NO_JOB] = N_("process %u is not a job of gpreemptd; start it with 'gpreempt "
+			     "run', or list the jobs with 'gpreempt top --once'"),
 	[GP_SAY_JOB_OTHER_USER] = N_("pid %u belongs to another user"),
 	[GP_SAY_CEILING] =
 		N_("the request exceeds your configured limits (priority %u, weight %u)"),
 	[GP_SAY_SCHEDULER_REFUSED] = N_("the scheduler refused the request; see 'gpreempt log'"),
-	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may do that"),
-	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may do that"),
+	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may change jobs of "
+				 "other users; use sudo, or ask to be added to the group"),
+	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may change its "
+				 "configuration; use sudo"),
 	[GP_SAY_BAD_CONFIG] = N_("the new configuration has errors, so the old one stays in "
 				 "effect; run 'gpreempt config check FILE' to list the errors"),
 	[GP_SAY_HOLD_OBSERVES] = N_("gpreemptd only observes; set mode = act in its configuration"),

@@ -69,8 +69,10 @@ static int open_target(struct gp_selftest_check *check)
 		nap(AGAIN_MS);
 	}
 	if (error == -EAGAIN)
-		return gp_selftest_fail(check, error,
-					"some queues of the test program were not found");
+		return gp_selftest_fail(
+			check, error,
+			"some queues of the test program were not found, so nothing was "
+			"tested; run 'gpreempt doctor' and report its output");
 	return error ? gp_selftest_fail_call(check, "gpreempt_target_open", error) : 0;
 }
 
@@ -170,8 +172,11 @@ static int cycle(struct gp_selftest_check *check)
 	error = error ? error : resume(check);
 	error = error ? error : take_time(check, &check->resume);
 	return !error && gp_gpu_is_nvidia(check->report->gpu->gpu_id)
-		       ? gp_selftest_goes_on(check, _("the kernel of the test program did not "
-						      "continue after a resume"))
+		       ? gp_selftest_goes_on(
+				 check, _("the kernel of the test program did not continue after a "
+					  "resume: do "
+					  "not preempt on this GPU; report the output of 'gpreempt "
+					  "report-bundle'"))
 		       : error;
 }
 

@@ -113,12 +113,18 @@ static int read_line(struct gp_selftest_program *program, char *line, size_t siz
 		if (ready < 0 && errno == EINTR)
 			continue;
 		if (ready == 0)
-			return fail(program, -ETIME, _("the test program does not answer"));
+			return fail(program, -ETIME,
+				    _("the test program does not answer, so nothing was tested; "
+				      "dmesg may "
+				      "show a GPU hang"));
 		if (gp_selftest_interrupted(program->place))
 			return fail(program, -EINTR, "%s", strerror(EINTR));
 		ssize_t got = read(program->from, line + length, 1);
 		if (got <= 0)
-			return fail(program, -EPIPE, _("the test program ended early"));
+			return fail(program, -EPIPE,
+				    _("the test program ended early, so nothing was tested; run "
+				      "'gpreempt "
+				      "doctor' to see whether GPU programs can run here"));
 		if (line[length] == '\n')
 			break;
 		length++;
@@ -203,10 +209,14 @@ int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_sel
 
 	*program = (struct gp_selftest_program){.place = place, .to = -1, .from = -1};
 	if (find(works, work, sizeof(work)))
-		return fail(program, -ENOENT, _("%s is missing from this installation of gpreempt"),
+		return fail(program, -ENOENT,
+			    _("%s is missing from this installation of gpreempt; install gpreempt "
+			      "again ('make install', or its package)"),
 			    works[0]);
 	if (agent && find(commands, command, sizeof(command)))
-		return fail(program, -ENOENT, _("%s is missing from this installation of gpreempt"),
+		return fail(program, -ENOENT,
+			    _("%s is missing from this installation of gpreempt; install gpreempt "
+			      "again ('make install', or its package)"),
 			    "gpreempt");
 	name_gpu(report->gpu, gpu_text, sizeof(gpu_text));
 	snprintf(queues_text, sizeof(queues_text), "%u", queues);
@@ -221,7 +231,9 @@ long gp_selftest_program_ask(struct gp_selftest_program *program, enum gp_selfte
 	char letter = (char)command;
 
 	if (write(program->to, &letter, 1) != 1)
-		return fail(program, -EPIPE, _("the test program ended early"));
+		return fail(program, -EPIPE,
+			    _("the test program ended early, so nothing was tested; run 'gpreempt "
+			      "doctor' to see whether GPU programs can run here"));
 	return take_answer(program);
 }
 

@@ -116,8 +116,8 @@ static int finish(struct gp_selftest_check *check, struct gp_selftest_program *p
 
 static int cycles(struct gp_selftest_check *check)
 {
-	const char *stuck =
-		_("the kernel of the test program made no progress after the share was changed");
+	const char *stuck = _("the kernel of the test program made no progress after the share "
+			      "was changed: do not use kfd-cumask on this GPU");
 	int error = 0;
 	u64 since;
 

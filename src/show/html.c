@@ -126,36 +126,42 @@ static void put_caption(struct gp_buf *out, const char *title)
 	gp_buf_puts(out, "</p>");
 }
 
-/* What a row says of which the data has nothing, or NULL. */
-static const char *row_absent(const struct gp_show_block *block, size_t row)
+/* Whether the data has nothing of what the row is about. */
+static bool row_absent(const struct gp_show_block *block, size_t row)
 {
 	const struct gp_show_value *cells = block->cells + row * block->column_count;
 
 	for (size_t c = 1; c < block->column_count; c++)
 		if (is_absent(&cells[c]))
-			return cells[c].text;
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Rows about which the data says nothing: all in one line. */
 static void put_absent_rows(struct gp_buf *out, const struct gp_show_block *block)
 {
-	const char *words = NULL;
+	bool any = false;
 
 	for (size_t r = 0; r < gp_show_block_rows(block); r++) {
-		const char *said = row_absent(block, r);
-
-		if (!said)
+		if (!row_absent(block, r))
 			continue;
-		gp_buf_puts(out, words ? "; " : "<p class=\"k\">");
+		gp_buf_puts(out, any ? "; " : "<p class=\"k\">");
+		if (!any)
+			put_string(out, _("Not in this data: "));
 		put_value(out, &block->cells[r * block->column_count]);
-		words = said;
+		any = true;
 	}
-	if (!words)
-		return;
-	gp_buf_puts(out, ": ");
-	put_string(out, words);
-	gp_buf_puts(out, "</p>\n");
+	if (any)
+		gp_buf_puts(out, "</p>\n");
+}
+
+/* Whether a table would be only its head. */
+static bool all_absent(const struct gp_show_block *block)
+{
+	for (size_t r = 0; r < gp_show_block_rows(block); r++)
+		if (!row_absent(block, r))
+			return false;
+	return gp_show_block_rows(block) > 0;
 }
 
 static void put_table(struct gp_buf *out, const struct gp_show_block *block)
@@ -172,6 +178,11 @@ static void put_table(struct gp_buf *out, const struct gp_show_block *block)
 		looks[c].most = block->columns[c].bars ? column_most(block, c) : 0;
 	}
 	put_caption(out, block->title);
+	if (all_absent(block)) {
+		put_absent_rows(out, block);
+		free(looks);
+		return;
+	}
 	gp_buf_puts(out, "<div class=\"t\" tabindex=\"0\"><table>");
 	gp_buf_puts(out, "<thead><tr>");
 	for (size_t c = 0; c < block->column_count; c++) {

@@ -59,5 +59,6 @@ const char gp_show_style[] =
 	"@media print{:root{--fg:#000;--bg:#fff;--dim:#444;--line:#bbb;--head:#eee;--c0:#2a78d6;"
 	"--c1:#d9480f;--c2:#2b8a3e;--c3:#862e9c;--c4:#c2255c;--c5:#0b7285}body{margin:0;"
 	"max-width:none;font-size:11px}nav{display:none}.t{overflow:visible;background:none}svg.p{"
-	"min-width:0}"
+	"min-width:0}table{font-size:9px}th,td{padding:.15rem .4rem}td.x{min-width:0}"
+	"th.n,th{white-space:normal;overflow-wrap:normal}td svg{max-width:4rem}"
 	"figure,tr{break-inside:avoid}h2,h3,.k{break-after:avoid}}\n";

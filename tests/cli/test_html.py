@@ -86,7 +86,10 @@ class Layout(unittest.TestCase):
              "analyze": ("analyze", fixture("demo", "case_a_cnn.log"), fixture("ftrace", "graph.txt")),
              "report": ("report", fixture("rocprof", "v3", "host")),
              "sim": ("sim", "--alone", "--oracle", "--policy", "off,priority", "--time", "1s", "serve"),
-             "experiment": ("sim", "--experiment")}
+             "experiment": ("sim", "--experiment"),
+             "cluster": ("sim", "--time", "6h", "cluster"),
+             "trace": ("analyze", fixture("demo", "case_a_cnn.log")),
+             "queues": ("queues-trace", fixture("kfdtrace", "v4_two_processes.txt"), fixture("kfdtrace", "v5_hashed.txt"))}
 
     def setUp(self):
         self.place = tempfile.mkdtemp()
@@ -105,7 +108,9 @@ class Layout(unittest.TestCase):
             self.assertIn('<html lang="en">', page)
             self.assertRegex(page, "Written by gpreempt [0-9.]+, [0-9-]+ [0-9:]+ UTC")
             self.assertNotIn("<tbody>\n</tbody>", page, name)
-        self.assertLessEqual(self.read("analyze").count("not in this data"), self.read("analyze").count("<h2"))
+        for name in ("analyze", "trace"):
+            self.assertIn("Not in this data: ", self.read(name))
+            self.assertLessEqual(self.read(name).lower().count("not in this data"), self.read(name).count("<h2"))
         self.assertIn('<a href="#s2">', self.read("analyze"))
         self.assertNotIn("<nav", self.read("sim"))
 

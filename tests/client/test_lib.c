@@ -98,12 +98,12 @@ static void what_the_holder_refuses_comes_with_its_sentence(void **state)
 
 	assert_int_equal(gpreempt_group_open(scene->context, "refused", NULL, &target),
 			 -EOPNOTSUPP);
-	assert_string_equal(gpreempt_error(scene->context),
-			    "the holder was built without this mechanism");
+	assert_non_null(strstr(gpreempt_error(scene->context),
+			       "the holder was built without this mechanism"));
 	target = open_self(scene);
 	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 2, NULL), -ENOENT);
-	assert_string_equal(gpreempt_error(scene->context),
-			    "one of the specified queues does not exist");
+	assert_non_null(strstr(gpreempt_error(scene->context),
+			       "one of the specified queues does not exist"));
 	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 1, NULL), 1);
 	assert_int_equal(gpreempt_target_resume_queues(target, ids, 1), 1);
 	assert_int_equal(gpreempt_target_share(target, 500), -EOPNOTSUPP);

@@ -206,7 +206,7 @@ static void keys_of_a_bad_section_are_checked_too(void **state)
 	refused("[devices *]\npolicy = fair\ncolour = red\n",
 		"test.conf:1: unknown section [devices *]; use [daemon], [device GPU_ID], "
 		"[user NAME] or [rule NAME]\n"
-		"test.conf:3: unknown key 'colour'\n");
+		"test.conf:3: unknown key 'colour'; gpreemptd.conf(5) lists all keys\n");
 }
 
 static void mistakes_name_the_line_and_the_fix(void **state)

@@ -19,7 +19,9 @@ static const char *capitals(const char *text)
 		 "(%3$u) %2$s HAS %1$u"},
 		{"cannot trace process %u: %m; 'gpreempt doctor' names missing permissions",
 		 "%m (%u)"},
-		{"the request does not include a pidfd", "进程已结束"},
+		{"the request does not include a pidfd; client and holder may be different "
+		 "versions (restart the older one)",
+		 "进程已结束"},
 	};
 
 	for (size_t i = 0; foreign && i < sizeof(known) / sizeof(known[0]); i++)

@@ -224,9 +224,13 @@ static int container_by_process(const struct gp_root *root, struct gp_diag *diag
 	bool contained = gp_container_look_up(root, search->names, pid, &search->container) == 0;
 
 	if (error)
-		return gp_fail(diag, -ENOENT, "process %u does not exist", pid);
+		return gp_fail(diag, -ENOENT,
+			       "process %u does not exist (it may have exited); 'gpreempt ps' "
+			       "lists the processes that use a GPU",
+			       pid);
 	if (!contained && search->like.nspid_count < 2)
-		return gp_fail(diag, -ENOENT, "process %u is not in a container", pid);
+		return gp_fail(diag, -ENOENT,
+			       "process %u is not in a container; leave out --container", pid);
 	if (!contained && !(search->like.valid & GP_PROCESS_NAMESPACE))
 		return gp_fail(diag, -ENOENT,
 			       "cannot determine the container of process %u: its cgroup does not "
@@ -253,8 +257,10 @@ static int resolve_inside(const struct gp_root *root, struct gp_diag *diag,
 	if (error)
 		return gp_fail(diag, error, "cannot scan /proc: %s", strerror(-error));
 	if (out->count == 0)
-		return gp_fail(diag, -ESRCH, "process %u does not exist in container '%s'", pid,
-			       container);
+		return gp_fail(diag, -ESRCH,
+			       "process %u does not exist in container '%s'; 'gpreempt ps' lists "
+			       "processes with their containers",
+			       pid, container);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
 			"pid %u matches %zu processes of container '%s', which has nested pid "
@@ -302,7 +308,9 @@ static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
 		return gp_fail(diag, error, "cannot scan /proc: %s", strerror(-error));
 	if (out->count == 0)
 		return gp_fail(diag, -ESRCH,
-			       "no process on this machine or in a container has pid %u", pid);
+			       "no process on this machine or in a container has pid %u; 'gpreempt "
+			       "ps' lists the processes that use a GPU",
+			       pid);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
 			"no process has host pid %u, but %zu processes have this pid inside a "

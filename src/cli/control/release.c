@@ -252,7 +252,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (argc - first + release->all + !!release->group != 1)
 		status = gp_usage_error(command, "specify one process, --group or --all");
 	else if (first < argc && !gp_argument_pid(argv[first], &release->pid))
-		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
+		status = gp_usage_error(
+			command,
+			"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			"GPU",
+			argv[first]);
 	else
 		status = act(release);
 	free(release);

@@ -157,7 +157,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 				      "normal or online)",
 				      argv[first]);
 	if (!settings.group && !gp_argument_pid(argv[first + 1], &pid))
-		return gp_usage_error(command, "'%s' is not a pid", argv[first + 1]);
+		return gp_usage_error(
+			command,
+			"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			"GPU",
+			argv[first + 1]);
 	return renice(command, &settings, pid, (u32)priority);
 }
 

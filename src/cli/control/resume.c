@@ -265,7 +265,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (resume->group ? first < argc : first == argc)
 		status = gp_usage_error(command, "specify a process or --group");
 	else if (!resume->group && !gp_argument_pid(argv[first], &resume->pid))
-		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
+		status = gp_usage_error(
+			command,
+			"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			"GPU",
+			argv[first]);
 	else if (!resume->group && gp_cli_queue_arguments(command, argc, argv, first + 1,
 							  &resume->ids, &resume->id_count))
 		status = GP_EXIT_USAGE;

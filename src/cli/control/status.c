@@ -243,9 +243,11 @@ static int pick(struct gp_cli_status *status, struct gpreempt_queue **queues, si
 			q++;
 		if (q == *count) {
 			free(picked);
-			return gp_fail(&status->sink.diag, -ENOENT,
-				       "process %u has no queue with KFD id %u", status->pid,
-				       status->ids[i]);
+			return gp_fail(
+				&status->sink.diag, -ENOENT,
+				"process %u has no queue with KFD id %u; 'gpreempt status PID' "
+				"lists its queues",
+				status->pid, status->ids[i]);
 		}
 		picked[i] = (*queues)[q];
 	}
@@ -314,7 +316,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (status->group && first < argc)
 		result = gp_usage_error(command, "unexpected argument '%s'", argv[argc - 1]);
 	else if (first < argc && !gp_argument_pid(argv[first], &status->pid))
-		result = gp_usage_error(command, "'%s' is not a pid", argv[first]);
+		result = gp_usage_error(
+			command,
+			"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			"GPU",
+			argv[first]);
 	else if (first < argc && gp_cli_queue_arguments(command, argc, argv, first + 1,
 							&status->ids, &status->id_count))
 		result = GP_EXIT_USAGE;

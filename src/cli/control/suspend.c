@@ -202,9 +202,12 @@ static int handle_event(struct gp_cli_keeper *keeper, const struct gpreempt_even
 	case GPREEMPT_EVENT_BREAKER:
 		gp_cli_keeper_say(keeper, "breaker", "open", event->result);
 		gp_diag(&keeper->sink.diag, GP_WARNING,
-			event->result
-				? _("preemption is disabled on the GPU of %s after driver failures")
-				: _("preemption is enabled again on the GPU of %s"),
+			event->result ? _("the job runs on, because gpreemptd has stopped "
+					  "preempting on the "
+					  "GPU of %s after failures of the driver; see 'gpreempt "
+					  "log' and "
+					  "dmesg, then restart gpreemptd")
+				      : _("preemption is enabled again on the GPU of %s"),
 			keeper->name);
 		return -1;
 	default:
@@ -351,7 +354,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		if (first == argc)
 			return gp_usage_error(command, "specify a process or --group");
 		if (!gp_argument_pid(argv[first], &keeper.pid))
-			return gp_usage_error(command, "'%s' is not a pid", argv[first]);
+			return gp_usage_error(
+				command,
+				"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+				"GPU",
+				argv[first]);
 		if (gp_cli_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
 					   &keeper.id_count))
 			return GP_EXIT_USAGE;

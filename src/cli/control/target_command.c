@@ -165,7 +165,10 @@ int gp_cli_target_absent(u32 pid, char **words, struct gp_diag *diag)
 
 	/* The last two: a thread that leads no process. */
 	if (fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
-		return gp_fail(diag, -ESRCH, "process %u does not exist", pid);
+		return gp_fail(diag, -ESRCH,
+			       "process %u does not exist (it may have exited); 'gpreempt ps' "
+			       "lists the processes that use a GPU",
+			       pid);
 	if (fd >= 0)
 		close(fd);
 	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&

@@ -336,7 +336,10 @@ static int follow(struct trace *trace, u64 *decision, u64 *work)
 		if (got == -EINTR || got == -ETIMEDOUT)
 			got = -EAGAIN;
 		if (got && got != -EAGAIN)
-			return gp_fail(trace->diag, got, "gpreemptd has exited");
+			return gp_fail(
+				trace->diag, got,
+				"gpreemptd has exited; the trace ends here (start gpreemptd and "
+				"record again for more)");
 		/* However many events came meanwhile: all are in what is asked for now. */
 		while (!got)
 			got = gp_wire_receive(client->socket, &client->message, 0);

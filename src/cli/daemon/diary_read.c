@@ -76,7 +76,10 @@ int gp_cli_diary_read(const char *path, bool rotated, s64 since_wall_ns, struct 
 	if (error)
 		return error;
 	if (!reading.lines)
-		return gp_fail(diag, -ENODATA, "%s contains no decisions of gpreemptd", path);
+		return gp_fail(diag, -ENODATA,
+			       "%s contains no decisions of gpreemptd; give the file of "
+			       "decision_log or the output of 'gpreempt log --json'",
+			       path);
 	if (reading.damaged)
 		gp_diag(diag, GP_WARNING,
 			ngettext("%s: skipped %llu line that is damaged or of another version",

@@ -435,7 +435,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc && !gp_argument_pid(argv[first++], &settings.pid))
-		return gp_usage_error(command, "'%s' is not a pid", argv[first - 1]);
+		return gp_usage_error(
+			command,
+			"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			"GPU",
+			argv[first - 1]);
 	if (first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (check(&settings))

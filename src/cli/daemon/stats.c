@@ -34,7 +34,11 @@ static int set(void *ctx, int id, const char *value)
 		break;
 	case OPTION_PID:
 		if (!gp_argument_pid(value, &filter->pid))
-			return gp_usage_error(settings->command, "'%s' is not a pid", value);
+			return gp_usage_error(
+				settings->command,
+				"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+				"GPU",
+				value);
 		break;
 	case OPTION_GROUP:
 		filter->group = value;

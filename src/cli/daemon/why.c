@@ -205,7 +205,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (argc - first != 1)
 		return gp_usage_error(command, "specify one process");
 	if (!gp_argument_pid(argv[first], &story.pid))
-		return gp_usage_error(command, "'%s' is not a pid", argv[first]);
+		return gp_usage_error(
+			command,
+			"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			"GPU",
+			argv[first]);
 	gp_command_diag_init(&story.sink, command);
 	if (!gp_root_is_live(&story.root) && !story.driver)
 		return gp_usage_error(command, "--root needs --driver");

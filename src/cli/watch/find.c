@@ -91,7 +91,11 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 			return -1;
 		}
 		if (!gp_argument_pid(argv[first], &arguments->find.pid)) {
-			gp_usage_error(arguments->command, "'%s' is not a pid", argv[first]);
+			gp_usage_error(
+				arguments->command,
+				"'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+				"GPU",
+				argv[first]);
 			return -1;
 		}
 		first++;
@@ -151,7 +155,8 @@ static void say_nothing_found(const struct gp_inspect_find_options *find, struct
 			"the log contains no queues; record it with AMD_LOG_LEVEL=4 (5 with ROCm "
 			"7.1 or later)");
 	else
-		gp_fail(diag, -ENOENT, "no process has a KFD queue");
+		gp_fail(diag, -ENOENT,
+			"no process has a KFD queue; start a GPU program, then try again");
 }
 
 struct reading {

@@ -36,9 +36,15 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 	if (id == GP_OPT_GFX && gp_inspect_kfd_query_set_gfx(&cli->query, value))
 		return 0;
 	if (id == GP_OPT_PID)
-		gp_usage_error(cli->command, "'%s' is not a pid", value);
+		gp_usage_error(cli->command,
+			       "'%s' is not a pid; 'gpreempt ps' lists the processes that use a "
+			       "GPU",
+			       value);
 	else if (id == GP_OPT_GPU)
-		gp_usage_error(cli->command, "'%s' is not a gpu_id in hex", value);
+		gp_usage_error(cli->command,
+			       "'%s' is not a gpu_id in hex; 'gpreempt doctor' lists those of this "
+			       "machine",
+			       value);
 	else
 		gp_usage_error(cli->command, "'%s' is not a GPU name such as gfx942", value);
 	return -EINVAL;
@@ -164,10 +170,14 @@ static int make(void *ctx, struct gp_doc **doc)
 static int not_found(struct gp_cli_kfd_cli *cli)
 {
 	if (cli->query.pid && cli->query.gpu_id)
-		gp_fail(&cli->sink.diag, -ESRCH, "process %u has no queue on GPU %x in this list",
+		gp_fail(&cli->sink.diag, -ESRCH,
+			"process %u has no queue on GPU %x in this list; without a pid and "
+			"a GPU, all queues are shown",
 			cli->query.pid, cli->query.gpu_id);
 	else if (cli->query.pid)
-		gp_fail(&cli->sink.diag, -ESRCH, "process %u has no queue in this list",
+		gp_fail(&cli->sink.diag, -ESRCH,
+			"process %u has no queue in this list; without a pid, all queues "
+			"are shown",
 			cli->query.pid);
 	else
 		gp_fail(&cli->sink.diag, -ESRCH,

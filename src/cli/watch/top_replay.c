@@ -232,7 +232,10 @@ int gp_cli_top_replay(const struct gp_cli_top_replay *replay, struct gp_diag *di
 	int error = gp_cli_diary_read(replay->path, false, 0, diag, take, &film);
 
 	if (!error && !film.count)
-		error = gp_fail(diag, -ENODATA, "%s contains no state of gpreemptd", replay->path);
+		error = gp_fail(diag, -ENODATA,
+				"%s contains no state of gpreemptd (written every 10 s); choose "
+				"another --at, or a file that covers more time",
+				replay->path);
 	if (!error && replay->at &&
 	    !parse_time(replay->at, film.items[film.count - 1].wall_ns, &at))
 		error = gp_fail(diag, -EINVAL,

@@ -335,7 +335,7 @@ static void check_anywhere(struct reading *reading, const char *name)
 		if (gp_daemon_key_find(all[i], name) >= 0)
 			return;
 	}
-	mistake(reading, "unknown key '%s'", name);
+	mistake(reading, "unknown key '%s'; gpreemptd.conf(5) lists all keys", name);
 }
 
 static void handle(struct reading *reading, const char *name, const char *value)

@@ -100,7 +100,10 @@ static void failed(struct gp_daemon_client *client)
 	swap->pause_ns = GP_MIN(swap->pause_ns ? 2 * swap->pause_ns : AGAIN_NS, LATEST_NS);
 	swap->again_ns = gp_monotonic_ns() + swap->pause_ns;
 	gp_diag(client->daemon->diag, GP_WARNING, "rule '%s': %s (next attempt in %s)",
-		client->job->rule, *swap->said ? swap->said : _("the swap command failed"),
+		client->job->rule,
+		*swap->said ? swap->said
+			    : _("the swap command of the job failed, so its memory stays on the "
+				"GPU; 'gpreempt log' shows the exit status of the command"),
 		gp_duration_text(swap->pause_ns).text);
 }
 
@@ -156,7 +159,11 @@ static void on_end(struct gp_daemon_child *child, int status)
 			gp_diag(daemon->diag, GP_WARNING,
 				"process %u (%s) is still swapped out: %s; trying again",
 				client->who.pid, client->who.name,
-				*swap->said ? swap->said : _("the swap command failed"));
+				*swap->said ? swap->said
+					    : _("the swap command of the job failed, so its memory "
+						"stays on the "
+						"GPU; 'gpreempt log' shows the exit status of the "
+						"command"));
 		swap->again_ns = gp_monotonic_ns() + LEFT_NS;
 		set_state(client, GP_DAEMON_SWAP_LEFT);
 	} else {
@@ -189,7 +196,8 @@ static bool run(struct gp_daemon_client *client, const char *verb, const char *c
 		client->swap.child = gp_daemon_child_start(client->daemon, argv, false);
 	if (!client->swap.child) {
 		snprintf(client->swap.said, sizeof(client->swap.said), "%s",
-			 _("the gpreempt command cannot be started"));
+			 _("the gpreempt command cannot be started; check that it is installed "
+			   "and in PATH"));
 		return false;
 	}
 	client->swap.child->owner = client;

@@ -99,10 +99,16 @@ int gp_sim_cluster_check(struct gp_sim_cluster_engine *e, struct gp_diag *diag)
 	if (!time_adds_up(e))
 		return fails(e, diag, _("GPU time is missing or counted twice"));
 	if (!work_adds_up(e))
-		return fails(e, diag, _("work of a job was lost or done twice"));
+		return fails(e, diag,
+			     _("work of a job was lost or done twice: this is a bug in the "
+			       "scheduler; report the seed"));
 	if (!places_agree(e))
-		return fails(e, diag, _("a job and its GPUs do not agree"));
+		return fails(e, diag,
+			     _("a job and its GPUs do not agree about its state: this is a bug; "
+			       "report the seed"));
 	if (!jobs_add_up(e))
-		return fails(e, diag, _("a job is missing"));
+		return fails(e, diag,
+			     _("a job is missing from the scheduler's list: this is a bug; report "
+			       "the seed"));
 	return 0;
 }

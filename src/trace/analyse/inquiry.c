@@ -246,7 +246,9 @@ static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag
 				    &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
 	if (!ret && stats.kind == GP_ROCPROF_NONE)
-		return gp_fail(diag, -EINVAL, "%s is a SQLite database, but not from rocprofv3",
+		return gp_fail(diag, -EINVAL,
+			       "%s is a SQLite database, but not from rocprofv3; record with "
+			       "'rocprofv3 --output-format rocpd' or csv",
 			       current(inquiry)->name);
 	if (!ret && stats.cut)
 		gp_diag(diag, GP_WARNING,

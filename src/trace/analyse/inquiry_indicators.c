@@ -237,15 +237,24 @@ static void put_clocks(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		text |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
 	}
 	gp_doc_section(doc, "clocks", "Clocks");
-	gp_doc_fact(doc, "anchors", "Queue creations found in both log and trace",
+	/* Without both there is nothing to align: only JSON has these. */
+	gp_doc_fact(doc, "anchors",
+		    log && trace ? _("Queue creations found in both log and trace") : NULL,
 		    gp_v_if(log && trace, gp_v_count(a->anchors)));
-	gp_doc_fact(doc, "offset_ns", "The clock of the AMD log is ahead of the ftrace clock by",
+	gp_doc_fact(doc, "offset_ns",
+		    a->known && a->offset_ns >= 0
+			    ? _("The clock of the AMD log is ahead of the ftrace clock by")
+			    : NULL,
 		    gp_v_if(a->known && a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
 	gp_doc_fact(doc, "offset_behind_ns",
-		    "The clock of the AMD log is behind the ftrace clock by",
+		    a->known && a->offset_ns < 0
+			    ? _("The clock of the AMD log is behind the ftrace clock by")
+			    : NULL,
 		    gp_v_if(a->known && a->offset_ns < 0, gp_v_ns(0 - (u64)a->offset_ns)));
-	gp_doc_fact(doc, "residual_ns", "Largest deviation (residual)",
+	gp_doc_fact(doc, "residual_ns", a->known ? _("Largest deviation (residual)") : NULL,
 		    gp_v_if(a->known, gp_v_ns(a->residual_ns)));
+	if (!log || !trace)
+		gp_doc_note(doc, "Only a log together with a trace has two clocks to align.");
 	put_pairs(q, doc);
 	if (log && trace && !a->known && !same)
 		gp_doc_note(doc, "The two clocks cannot be aligned: the log and the trace do not "

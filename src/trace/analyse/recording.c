@@ -189,7 +189,10 @@ int gp_trace_recording_read(struct gp_trace_recording *r, int fd, const char *na
 	if (error == -ENOMEM)
 		return gp_fail(diag, error, "out of memory");
 	if (!error && !r->inputs[r->input_count - 1].kernels)
-		return gp_fail(diag, -ENODATA, "%s contains no kernels with timestamps", name);
+		return gp_fail(diag, -ENODATA,
+			       "%s contains no kernels with timestamps; record it with kernel "
+			       "tracing ('rocprofv3 --kernel-trace')",
+			       name);
 	return error;
 }
 

@@ -302,7 +302,10 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	close(ready[0]);
 	if (error)
 		gp_vgpu_stop_private(out);
-	return error ? gp_fail(diag, error, "the virtual GPU did not start") : 0;
+	return error ? gp_fail(diag, error,
+			       "the virtual GPU did not start; 'gpreempt vgpu status' lists "
+			       "machines, and 'gpreempt vgpu stop' removes one that hangs")
+		     : 0;
 }
 
 void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
@@ -397,7 +400,9 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	if (!error)
 		return 0;
 	remove_tree(directory);
-	return gp_fail(diag, error, "the virtual GPU did not start");
+	return gp_fail(diag, error,
+		       "the virtual GPU did not start; 'gpreempt vgpu status' lists "
+		       "machines, and 'gpreempt vgpu stop' removes one that hangs");
 }
 
 int gp_vgpu_start_kept(const struct gp_vgpu_options *options, struct gp_diag *diag,

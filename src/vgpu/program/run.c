@@ -187,7 +187,9 @@ static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigs
 		if (ended < 0 && errno != EINTR)
 			return GP_VGPU_FAILED;
 		if (server_ended(machine)) {
-			gp_fail(diag, -EIO, "the virtual GPU ended unexpectedly");
+			gp_fail(diag, -EIO,
+				"the virtual GPU ended unexpectedly, and the programs on it with "
+				"it; start it again");
 			lost = true;
 			kill(child, SIGTERM);
 			kill_at_ns = gp_monotonic_ns() + GRACE_SECONDS * GP_NS_PER_S;
