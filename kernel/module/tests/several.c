@@ -120,11 +120,11 @@ void one_does_not_answer(struct self *me)
 	EXPECT(ME(me, do_let_go, PID(target), 0), -ENOENT);
 	settle(me);
 	for (u32 gpu = 0; gpu < gpus; gpu++)
-		UNTIL(me, look(me, target.pid, gpu).mapped ==
-				  (gpu != BROKEN || failure_is_undone(me)));
+		UNTIL(me, gpu == BROKEN || look(me, target.pid, gpu).mapped);
+	UNTIL(me, look(me, target.pid, BROKEN).evicted == !failure_is_undone(me));
 	if (!failure_is_undone(me))
 		return;
-	/* And again, when it answers. */
+	/* And again, when it answers: with the next runlist it is back there, too. */
 	EXPECT(ME(me, do_hold, PID(target), LONG_LEASE), 1);
 	all_become(me, &target, gpus, false);
 	EXPECT(ME(me, do_let_go, PID(target), 0), 0);

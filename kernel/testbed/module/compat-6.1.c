@@ -27,6 +27,10 @@ struct device_queue_manager *fg_manager(const struct fg_device *gpu)
 	return gpu->adev->kfd.dev->dqm;
 }
 
+void fg_own_started(struct fg_device *gpu)
+{
+}
+
 u32 fg_gpu_id(const struct fg_device *gpu)
 {
 	return gpu->adev->kfd.dev->id;

@@ -54,6 +54,17 @@ struct device_queue_manager *fg_manager(const struct fg_device *gpu)
 	return gpu->adev->kfd.dev->nodes[0]->dqm;
 }
 
+void fg_own_started(struct fg_device *gpu)
+{
+#ifdef FG_DKMS
+	/*
+	 * Which of the GPU's parts interrupt this node: set only with partitions
+	 * (xcp_mgr), which ours has not. All come from the first.
+	 */
+	gpu->adev->kfd.dev->nodes[0]->interrupt_bitmap |= 1;
+#endif
+}
+
 u32 fg_gpu_id(const struct fg_device *gpu)
 {
 	return gpu->adev->kfd.dev->nodes[0]->id;
@@ -323,6 +334,9 @@ static u64 reset_slot(struct amdgpu_device *adev, u32 pipe, u32 queue,
 	u64 address = slot_address(adev, pipe, queue, inst);
 	struct fg_queue *on;
 
+	/* Each XCC has it on a slot; it is off when the last of them is reset. */
+	if (inst + 1 < fg_xccs)
+		return address;
 	mutex_lock(&gpu->lock);
 	on = gpu->fw.slots[pipe * FG_QUEUES + queue];
 	if (on) {
@@ -375,6 +389,7 @@ const struct fg_member fg_own_members[] = {
 #endif
 	FG_MEMBER(kfd_node, dqm),
 	FG_MEMBER(kfd_node, id),
+	FG_MEMBER(kfd_node, interrupt_bitmap),
 	FG_MEMBER(device_queue_manager, destroy_wait),
 	FG_MEMBER(kfd_process, runtime_enable_sema),
 	FG_MEMBER(queue_properties, is_suspended),

@@ -225,6 +225,7 @@ extern const struct fg_member fg_own_members[];
 /* In the status's words. */
 extern const char fg_era[], fg_personality[], fg_driver[];
 void fg_own_description(struct amdgpu_device *adev);
+void fg_own_started(struct fg_device *gpu);
 /* The most XCCs that a GPU has there. */
 extern const int fg_own_xccs;
 void fg_own_registers(struct kfd2kgd_calls *calls);

@@ -234,6 +234,7 @@ static int start_driver(struct fg_device *gpu)
 		return -ENODEV;
 	}
 	gpu->started = true;
+	fg_own_started(gpu);
 	pr_info("fakegpu: gpu_id %u\n", fg_gpu_id(gpu));
 	return fg_render_init(gpu);
 }
