@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "holder/direct.h"
@@ -176,7 +177,8 @@ void start_late_agent(u32 index, const char *group, int gate)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (gate >= 0)
 		(void)!read(gate, &byte, 1);
-	close_range(3, ~0u, 0); /* the test's sockets must end with the test's own copies */
+	syscall(SYS_close_range, 3, ~0u,
+		0); /* the test's sockets must end with the test's own copies */
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/.%u", directory, index);
 	snprintf(path, sizeof(path), "%s/agents/x%u.sock", directory, index);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);

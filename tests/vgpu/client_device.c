@@ -14,6 +14,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#if !__GLIBC_PREREQ(2, 34)
+/* glibc has none; the library of the virtual GPU does. */
+int close_range(unsigned int first, unsigned int last, int flags) __attribute__((weak));
+#endif
+
 #define FREED_BYTES (8u << 20)
 
 /* ---- memory and a queue ---- */

@@ -45,10 +45,20 @@ bool past(u64 deadline)
 	return now_ns() > deadline;
 }
 
+/* NULL: not known, or to a glibc before 2.32. */
+static const char *error_name(s64 value)
+{
+#if __GLIBC_PREREQ(2, 32)
+	if (value < 0 && value > -GP_KFD_ENOTSUPP)
+		return strerrorname_np((int)-value);
+#endif
+	(void)value;
+	return NULL;
+}
+
 static void print_value(s64 value)
 {
-	const char *name =
-		value < 0 && value > -GP_KFD_ENOTSUPP ? strerrorname_np((int)-value) : NULL;
+	const char *name = error_name(value);
 
 	printf(" %lld (0x%llx%s%s)", (long long)value, (unsigned long long)value, name ? ", " : "",
 	       name ? name : "");
