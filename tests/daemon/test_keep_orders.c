@@ -10,7 +10,7 @@ enum step { STOP, CONTINUE, HOLD, LET_GO, ANSWER, REFUSE, LOSE, LOOK, RUN, STEPS
 
 #define GROUP    "slurm-17"
 #define LONG     14 /* steps of the sequences that are drawn */
-#define DRAWN    1500
+#define DRAWN    500
 #define SEED     20261117u
 #define NO_MORE  STEPS
 #define CAPACITY (LONG + 1)
@@ -174,10 +174,12 @@ static void nothing_is_left_of_a_hold_after_any_few_steps(void **state)
 
 static void nothing_is_left_of_a_hold_after_a_stop_and_any_few_steps(void **state)
 {
-	enum step steps[CAPACITY] = {HOLD, RUN, ANSWER, RUN, STOP, LOOK};
+	enum step stopped[CAPACITY] = {HOLD, RUN, ANSWER, RUN, STOP, LOOK};
+	enum step lost[CAPACITY] = {HOLD, RUN, ANSWER, RUN, STOP, LOOK, LOSE, RUN};
 
 	(void)state;
-	play_all(4, 6, steps);
+	play_all(3, 6, stopped);
+	play_all(3, 8, lost);
 }
 
 static void nothing_is_left_of_a_hold_after_many_steps(void **state)

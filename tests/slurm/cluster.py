@@ -353,6 +353,8 @@ class Cluster:
             self.until(lambda node=node: (self.job_on(node, job) or {}).get("busy_queues"), f"job {job} has no work on {node}")
 
     def mapped(self, node, pid):
-        """Whether a queue of the process is on the GPU, as the machine itself has it."""
+        """Whether a queue of the process that has work is on the GPU, as the machine itself has it. An agent leaves queues that
+        have rested where they are, and stops them when they get work."""
         status = json.loads(self.as_user(GPREEMPT, "vgpu", "status", "--json", "--name", node).stdout)
-        return any(queue["mapped"] for process in status["processes"] if process["pid"] == pid for queue in process["queues"])
+        return any(queue["mapped"] and queue["submitted"] > queue["completed"]
+                   for process in status["processes"] if process["pid"] == pid for queue in process["queues"])
