@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A document as CSV: its list, or its facts in one row if it has no list. Quoting as in RFC 4180;
- * lines end with a line feed. Names and values are those of JSON, except that control characters
- * are masked as in text; a missing value is empty.
+ * A document as CSV: its list, or its facts in one row if it has no list; or all its tables.
+ * Quoting as in RFC 4180; lines end with a line feed. Names and values are those of JSON, except
+ * that control characters are masked as in text; a missing value is empty.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -193,4 +193,109 @@ int gp_show_print_csv(const struct gp_doc *doc, FILE *out, const struct gp_show_
 			     : put_facts(&writer, doc, how, out);
 	gp_buf_free(&writer.line);
 	return error ? error : fflush(out) || ferror(out) ? -EIO : 0;
+}
+
+/* ---- all tables ---- */
+
+struct tables {
+	struct writer writer;
+	FILE *out;
+	bool begun; /* a table was printed */
+	int error;
+};
+
+static void put_text(struct writer *writer, const char *text)
+{
+	put_field(writer, text, strlen(text));
+}
+
+/* An empty line before all but the first. */
+static void begin_table(struct tables *tables)
+{
+	if (tables->begun)
+		putc('\n', tables->out);
+	tables->begun = true;
+	put_text(&tables->writer, "table");
+}
+
+static void end_row(struct tables *tables)
+{
+	int error = end_line(&tables->writer, tables->out);
+
+	tables->error = tables->error ? tables->error : error;
+}
+
+/* Objects have a column per member, anything else one column. */
+static void put_array(struct tables *tables, const char *name, const json_t *rows)
+{
+	const json_t *first = json_array_get(rows, 0), *row;
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	if (!first)
+		return;
+	begin_table(tables);
+	if (!json_is_object(first))
+		put_text(&tables->writer, "value");
+	json_object_foreach((json_t *)(uintptr_t)first, key, value) put_text(&tables->writer, key);
+	end_row(tables);
+	json_array_foreach(rows, i, row)
+	{
+		put_text(&tables->writer, name);
+		if (!json_is_object(row))
+			put_json(&tables->writer, row);
+		json_object_foreach((json_t *)(uintptr_t)row, key, value)
+			put_json(&tables->writer, value);
+		end_row(tables);
+	}
+}
+
+/* The arrays or, before them, the other values of an object and of those in it. The rows of a
+ * section without another name have the name of the section. */
+static void put_object(struct tables *tables, json_t *object, const char *prefix, bool arrays)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		struct gp_buf name = {0};
+
+		if (*prefix && json_is_array(value) && strcmp(key, "rows") == 0)
+			gp_buf_puts(&name, prefix);
+		else
+			gp_buf_printf(&name, "%s%s%s", prefix, *prefix ? "." : "", key);
+		if (json_is_object(value)) {
+			put_object(tables, value, gp_buf_str(&name), arrays);
+		} else if (arrays && json_is_array(value)) {
+			put_array(tables, gp_buf_str(&name), value);
+		} else if (!arrays && !json_is_array(value)) {
+			if (!tables->begun) {
+				begin_table(tables);
+				put_text(&tables->writer, "name");
+				put_text(&tables->writer, "value");
+				end_row(tables);
+			}
+			put_text(&tables->writer, "facts");
+			put_text(&tables->writer, gp_buf_str(&name));
+			put_json(&tables->writer, value);
+			end_row(tables);
+		}
+		gp_buf_free(&name);
+	}
+}
+
+int gp_show_print_csv_tables(const struct gp_doc *doc, FILE *out)
+{
+	json_t *json = gp_doc_error(doc) ? NULL : gp_doc_json(doc);
+	struct tables tables = {.out = out, .error = gp_doc_error(doc)};
+
+	if (!json)
+		return tables.error ? tables.error : -ENOMEM;
+	put_object(&tables, json, "", false);
+	put_object(&tables, json, "", true);
+	gp_buf_free(&tables.writer.line);
+	json_decref(json);
+	return tables.error ? tables.error : fflush(out) || ferror(out) ? -EIO : 0;
 }

@@ -122,6 +122,9 @@ struct gp_show_csv {
 };
 
 int gp_show_print_csv(const struct gp_doc *doc, FILE *out, const struct gp_show_csv *how);
+/* All tables, the facts first: each with a head, its name in the first column, and an empty line
+ * before the next. */
+int gp_show_print_csv_tables(const struct gp_doc *doc, FILE *out);
 
 /* The same in memory: a new reference, or NULL without memory; 0 or an error. */
 json_t *gp_doc_json(const struct gp_doc *doc);

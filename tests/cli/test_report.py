@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpreempt report as a person runs it."""
+import csv
+import io
 import json
 import os
 import shutil
@@ -33,6 +35,14 @@ class Report(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("different versions of rocprof", done.stderr)
         # The time between two runs says nothing.
+        # The same as CSV: all single values, then a table per list.
+        text = gpreempt("report", "--format", "csv", V3).stdout
+        tables = {part.splitlines()[1].split(",")[0]: list(csv.DictReader(io.StringIO(part))) for part in text.split("\n\n")}
+        result = gpreempt_json("report", "--json", V3)
+        self.assertEqual(list(tables)[0], "facts")
+        self.assertEqual([row["queue"] for row in tables["queues"]], [str(row["queue"]) for row in result["queues"]["rows"]])
+        self.assertEqual({row["name"]: row["value"] for row in tables["facts"]}["run.wall_ns"], str(result["run"]["wall_ns"]))
+        self.assertEqual(gpreempt("report", "--format", "xml", V3).returncode, 2)
         mixed = gpreempt_json("report", "--json", V1, V3)
         self.assertIsNone(mixed["run"]["wall_ns"])
         self.assertEqual({row["used_ns"] for row in mixed["queues"]["rows"]}, {None})

@@ -34,7 +34,7 @@ static int set_option(void *ctx, int id, const char *value)
 	struct arguments *arguments = ctx;
 
 	if (gp_cli_report_option(&arguments->cli, id, value))
-		return 0;
+		return arguments->cli.usage;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks); i++) {
 		if (!strcmp(value, clocks[i].name)) {
 			arguments->clock = clocks[i].clock;

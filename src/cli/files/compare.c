@@ -21,7 +21,7 @@ static int set_option(void *ctx, int id, const char *value)
 	if (!gp_cli_report_option(&arguments->cli, id, value))
 		arguments->summary = value;
 	arguments->cli.quiet |= gp_file_is_standard(value);
-	return 0;
+	return arguments->cli.usage;
 }
 
 static int read_log(struct gp_cli_report_cli *cli, const char *path,

@@ -9,8 +9,10 @@
 
 static int set_option(void *ctx, int id, const char *value)
 {
-	gp_cli_report_option(ctx, id, value);
-	return 0;
+	struct gp_cli_report_cli *cli = ctx;
+
+	gp_cli_report_option(cli, id, value);
+	return cli->usage;
 }
 
 static int read_file(struct gp_cli_report_cli *cli, const char *path,

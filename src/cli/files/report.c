@@ -43,7 +43,7 @@ static int set_option(void *ctx, int id, const char *value)
 		arguments->decisions = value;
 	else
 		gp_cli_report_option(&arguments->cli, id, value);
-	return 0;
+	return arguments->cli.usage;
 }
 
 /* What gpreemptd decided, instead of a profiler's files. */

@@ -24,6 +24,14 @@ bool gp_cli_report_option(struct gp_cli_report_cli *cli, int id, const char *val
 	case GP_OPT_REPORT_JSON:
 		cli->json = true;
 		return true;
+	case GP_OPT_REPORT_FORMAT:
+		cli->json = strcmp(value, "json") == 0;
+		cli->csv = strcmp(value, "csv") == 0;
+		if (!cli->json && !cli->csv && strcmp(value, "text") != 0)
+			cli->usage =
+				gp_usage_error(cli->command,
+					       "invalid format '%s' (text, json or csv)", value);
+		return true;
 	case GP_OPT_REPORT_MARKDOWN:
 		cli->markdown = true;
 		return true;
@@ -144,6 +152,8 @@ int gp_cli_report_print(struct gp_cli_report_cli *cli, const struct gp_doc *doc)
 	}
 	if (error || cli->quiet)
 		return error;
+	if (cli->csv)
+		return gp_show_print_csv_tables(doc, stdout);
 	return gp_show_print(doc, stdout,
 			     cli->json       ? GP_SHOW_JSON
 			     : cli->markdown ? GP_SHOW_MARKDOWN

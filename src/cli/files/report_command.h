@@ -15,10 +15,18 @@ enum gp_cli_report_option {
 	GP_OPT_REPORT_MARKDOWN = 'm',
 	GP_OPT_REPORT_HTML = 512,
 	GP_OPT_REPORT_PERFETTO,
+	GP_OPT_REPORT_FORMAT,
 };
 
 #define GP_REPORT_OPTIONS                                                                         \
 	{GP_OPT_REPORT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print JSON")},   \
+		{GP_OPT_REPORT_FORMAT,                                                            \
+		 "format",                                                                        \
+		 GP_REQUIRED_ARGUMENT,                                                            \
+		 "FORMAT",                                                                        \
+		 GP_COMPLETE_FORMAT,                                                              \
+		 N_("print text (default), json, or csv: every table with its\nhead, an empty "   \
+		    "line between two tables")},                                                  \
 		{GP_OPT_REPORT_MARKDOWN, "markdown",          GP_NO_ARGUMENT, NULL,               \
 		 GP_COMPLETE_NONE,       N_("print Markdown")},                                   \
 	{                                                                                         \
@@ -39,7 +47,8 @@ enum gp_cli_report_option {
 struct gp_cli_report_cli {
 	const struct gp_command *command;
 	struct gp_command_diag sink;
-	bool json, markdown;
+	bool json, markdown, csv;
+	int usage;  /* GP_EXIT_USAGE after a message about a value, else 0 */
 	bool quiet; /* another output goes to standard output */
 	const char *html, *perfetto;
 	/* The timeline, while it is written. */

@@ -38,7 +38,7 @@ static int set_option(void *ctx, int id, const char *value)
 	struct arguments *arguments = ctx;
 
 	if (gp_cli_report_option(&arguments->cli, id, value))
-		return 0;
+		return arguments->cli.usage;
 	if (id == OPTION_OUTPUT)
 		arguments->output = value;
 	else if (id == OPTION_CONTAINER)
