@@ -25,6 +25,18 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.found(first, {"ph": "X", "name": "b", "ts": 6, "dur": 9}), [])
         self.assertEqual(self.found(first, {"ph": "X", "name": "b", "ts": 2, "dur": 9}), ["slices of (1, 2) overlap"])
 
+    def test_it_finds_damage_to_a_real_trace(self):
+        """One event of each kind at a time."""
+        whole = json.loads(gpreempt("sim", "serve", "--time", "100ms", "--perfetto", "-").stdout)["traceEvents"]
+        self.assertEqual(timeline.check(whole), [])
+        damage = {"no name": ("X", {"name": ""}), "negative": ("X", {"dur": -1}), "phase": ("X", {"ph": "?"}),
+                  "track": ("X", {"tid": 999999}), "process": ("X", {"pid": 999999}), "counter": ("C", {"args": {"v": "x"}}),
+                  "lost end": ("e", {"ph": "i", "name": "x"}), "other end": ("e", {"id": "none"})}
+        for kind, (phase, change) in damage.items():
+            for index in [i for i, event in enumerate(whole) if event["ph"] == phase][::7]:
+                damaged = whole[:index] + [dict(whole[index], **change)] + whole[index + 1:]
+                self.assertTrue(timeline.check(damaged), (kind, whole[index]))
+
     def test_it_finds_what_has_no_name(self):
         self.assertEqual(self.found({"ph": "X", "name": "a", "ts": 1, "dur": 5, "tid": 3}), ["a track without a name"])
         self.assertEqual(self.found({"ph": "i", "name": "", "ts": 1}), ["without a name"])

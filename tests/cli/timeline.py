@@ -108,7 +108,9 @@ def check(events):
             errors.append(f"a track without a name: {event}")
         if phase in "XBiCb" and not event.get("name"):
             errors.append(f"without a name: {event}")
-        if phase == "X":
+        if phase == "X" and event["dur"] < 0:
+            errors.append(f"ends before it begins: {event}")
+        elif phase == "X":
             slices[event["pid"], event["tid"]].append((ns(event), ns(event) + ns(event, "dur")))
     for track, found in slices.items():
         errors += [f"slices of {track} overlap: {pair}" for pair in overlaps(found)]
