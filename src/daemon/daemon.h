@@ -33,7 +33,7 @@
 #include "daemon/diary.h"
 #include "daemon/keep.h"
 #include "daemon/latency.h"
-#include "daemon/swap/memory.h"
+#include "daemon/memory.h"
 #include "daemon/record.h"
 #include "daemon/spread.h"
 #include "daemon/swap/swap.h"
@@ -469,23 +469,6 @@ bool gp_daemon_absent_step(struct gp_daemon *daemon);
 /* Looks from now on, if there is something to look at. */
 void gp_daemon_absent_adapt(struct gp_daemon *daemon);
 
-/* ---- worth.c ---- */
-
-void gp_daemon_worth_start(struct gp_daemon *daemon);
-/* By an account that has lasted for so long. */
-enum gp_daemon_verdict gp_daemon_worth_verdict(const struct gp_daemon_worth *worth, u64 lasted_ns);
-/* Standing down is forbidden now: measurements start anew. */
-void gp_daemon_worth_forget(struct gp_daemon *daemon);
-/* The core decided; an operation ended; the core gave one up or it failed. */
-void gp_daemon_worth_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
-			     const struct gp_sched_reason *reason);
-void gp_daemon_worth_resume(struct gp_daemon *daemon, struct gp_daemon_job *job);
-void gp_daemon_worth_done(struct gp_daemon *daemon, struct gp_daemon_job *job,
-			  const struct gp_daemon_operation *operation);
-void gp_daemon_worth_failed(struct gp_daemon *daemon, struct gp_daemon_job *job);
-/* True: the core got an event, and its actions must be carried out. */
-bool gp_daemon_worth_step(struct gp_daemon *daemon);
-
 /* ---- strict.c ---- */
 
 /* Whether the job is strict and has the GPU for itself now. */
@@ -498,5 +481,6 @@ bool gp_daemon_strict_step(struct gp_daemon *daemon);
 #include "daemon/acts.h"
 #include "daemon/answers.h"
 #include "daemon/clients.h"
+#include "daemon/worth.h"
 
 #endif

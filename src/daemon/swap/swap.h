@@ -7,7 +7,7 @@
 #ifndef GP_DAEMON_SWAP_H
 #define GP_DAEMON_SWAP_H
 
-#include "daemon/swap/child.h"
+#include "daemon/child.h"
 #include "proto/daemon.h"
 
 struct gp_daemon_client;

@@ -7,7 +7,7 @@
 #ifndef GP_DAEMON_MEMORY_H
 #define GP_DAEMON_MEMORY_H
 
-#include "daemon/swap/child.h"
+#include "daemon/child.h"
 
 struct gp_daemon_device_memory {
 	u64 total, free;              /* total 0: not known */

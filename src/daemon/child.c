@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/swap/child.h"
+#include "daemon/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/swap/memory.h"
+#include "daemon/memory.h"
 
 #include <limits.h>
 #include <stdio.h>
