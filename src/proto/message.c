@@ -65,7 +65,9 @@ static const char *const formats[GP_SAY_COUNT] = {
 			    "dmesg may say why"),
 	[GP_SAY_WHOLE_ONLY] = N_("%s can suspend process %u only as a whole; use kfd-agent or "
 				 "kfd-debug for single queues or GPUs"),
-	[GP_SAY_SESSION_TAKEN] = N_("another debugger took over process %u"),
+	[GP_SAY_SESSION_TAKEN] =
+		N_("another debugger attached to process %u and resumed it; end that debugger, or "
+		   "use another --mechanism"),
 	[GP_SAY_PROCESS_ERROR] = N_("process %u: %m"),
 	[GP_SAY_NOT_BUILT_IN] = N_("the holder was built without this mechanism; choose another "
 				   "--mechanism ('gpreempt doctor' lists them)"),

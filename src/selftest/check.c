@@ -87,11 +87,12 @@ static int suspend(struct gp_selftest_check *check)
 		return gp_selftest_fail_call(check, "gpreempt_target_suspend", count);
 	return count >= (int)check->figures->queues
 		       ? 0
-		       : gp_selftest_fail(check, -EIO,
-					  ngettext("only %d queue was suspended",
-						   "only %d queues were suspended",
-						   (unsigned long)count),
-					  count);
+		       : gp_selftest_fail(
+				 check, -EIO,
+				 ngettext("%d of %u queue was suspended; the others run on",
+					  "%d of %u queues were suspended; the others run on",
+					  (unsigned long)check->figures->queues),
+				 count, check->figures->queues);
 }
 
 static int resume(struct gp_selftest_check *check)

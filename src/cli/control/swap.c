@@ -139,7 +139,9 @@ static int report(u32 pid, int error, const struct gp_nvrm_swap *done, struct gp
 			"cannot swap process %u: the CUDA checkpoint helper does not respond", pid);
 	else if (error == -ECHILD)
 		gp_fail(diag, error,
-			"cannot swap process %u: the CUDA checkpoint helper ended early", pid);
+			"cannot swap process %u: the CUDA checkpoint helper ended without an "
+			"answer; dmesg may say why",
+			pid);
 	else
 		gp_fail(diag, error, "process %u: CUDA error %u at step '%s'", pid, done->cuda,
 			step_name(done->step));

@@ -155,7 +155,10 @@ static int save_trace(struct arguments *arguments, const struct gp_capture_trace
 		return 0;
 	unlink(path);
 	if (error == -ENODATA)
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: nothing was recorded", path);
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
+			"%s: nothing was recorded: the program made no such call while the trace "
+			"ran",
+			path);
 	else
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "cannot write %s: %s", path,
 			strerror(-error));
@@ -228,7 +231,10 @@ static int add_file(struct arguments *arguments, struct gp_trace_inquiry *inquir
 		error = gp_trace_inquiry_add(inquiry, fd, path, &arguments->cli.sink.diag);
 		*added += !error;
 	} else {
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: nothing was recorded", path);
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
+			"%s: nothing was recorded: the program made no such call while the trace "
+			"ran",
+			path);
 	}
 	close(fd);
 	return error;

@@ -329,7 +329,7 @@ static void add_advice(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 {
 	static const char *const words[] = {
 		[GP_ADVICE_STOPS] = N_("prevents preemption"),
-		[GP_ADVICE_COSTS] = N_("limits it"),
+		[GP_ADVICE_COSTS] = N_("limits preemption"),
 		[GP_ADVICE_KNOW] = N_("to know"),
 	};
 	struct gp_inspect_advice advice[GP_ADVICE_MAX];

@@ -169,7 +169,8 @@ static void on_end(struct gp_daemon_child *child, int status)
 	} else {
 		if (!back && !*swap->said && swap->state == GP_DAEMON_SWAP_OUT)
 			snprintf(swap->said, sizeof(swap->said), "%s",
-				 _("it was brought back by hand"));
+				 _("its memory was brought back with 'gpreempt release' or by "
+				   "another program"));
 		if (!back)
 			failed(client);
 		swap->pressed_ns = swap->fits_ns = 0;
