@@ -194,7 +194,10 @@ static void put_chart_axis(struct gp_buf *out, enum gp_show_unit unit, double mo
 			out,
 			"<path d=\"M%.1f %.0fV%.0f\"/><text x=\"%.1f\" y=\"%.0f\" class=\"m\">", x,
 			GP_SHOW_PLOT_TOP, bottom, x, bottom + 20);
-		gp_show_plot_mark(out, with_unit(unit, at));
+		if (unit == GP_UNIT_COUNT || unit == GP_UNIT_REAL)
+			put_level(out, at);
+		else
+			gp_show_plot_mark(out, with_unit(unit, at));
 		gp_buf_puts(out, "</text>");
 	}
 }

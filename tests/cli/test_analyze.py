@@ -12,6 +12,7 @@ import unittest
 from gp import fixture, gpreempt, gpreempt_json
 
 CNN = fixture("demo", "case_a_cnn.log")
+TRANSFORMER = fixture("demo", "case_b_transformer.log")
 GRAPH = fixture("ftrace", "graph.txt")
 PROBES = fixture("ftrace", "kprobe.txt")
 CORPUS = os.environ.get("GP_CORPUS", "")
@@ -95,6 +96,13 @@ class Analyze(unittest.TestCase):
         for section in ("creation", "mqd", "use", "doorbell", "preemption"):
             self.assertIn("answers", result[section])
         self.assertEqual(answers(result, "creation")["driver"]["evidence"], "graph.txt:6")
+
+    def test_two_logs_are_counted_together(self):
+        def figures(*files):
+            result = gpreempt_json("analyze", "--json", *files)
+            return (answers(result, "creation")["runtime"]["answer"], answers(result, "doorbell")["packets"]["answer"])
+        one, other = figures(CNN), figures(TRANSFORMER)
+        self.assertEqual(figures(CNN, TRANSFORMER), (one[0] + other[0], one[1] + other[1]))
 
     def test_messages_of_the_start_of_kfd_are_recognised(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as log:

@@ -75,12 +75,42 @@ static void time_answer(const struct gp_trace_inquiry *q, struct gp_doc *doc, co
 		     : gp_v_missing());
 }
 
-static const struct gp_trace_inquiry_input *first_log(const struct gp_trace_inquiry *q)
+/* What the logs of the runtime say together. A place of 0 lines: nothing was there. */
+struct logs {
+	const char *created, *packet, *priority; /* the first file with each */
+	u64 created_line, packet_line, priority_line;
+	u64 queues, creations, creation_ns, packets;
+	bool has_packets;
+};
+
+static void note_place(const char **name, u64 *line, const struct gp_trace_inquiry_input *input,
+		       u64 there)
 {
-	for (size_t i = 0; i < q->count; i++)
-		if (q->inputs[i]->kind == GP_SOURCE_AMDLOG)
-			return q->inputs[i];
-	return NULL;
+	if (*line || !there)
+		return;
+	*name = input->name;
+	*line = there;
+}
+
+static struct logs all_logs(const struct gp_trace_inquiry *q)
+{
+	struct logs logs = {0};
+
+	for (size_t i = 0; i < q->count; i++) {
+		const struct gp_trace_inquiry_input *input = q->inputs[i];
+
+		if (input->kind != GP_SOURCE_AMDLOG)
+			continue;
+		note_place(&logs.created, &logs.created_line, input, input->created_line);
+		note_place(&logs.packet, &logs.packet_line, input, input->packet_line);
+		note_place(&logs.priority, &logs.priority_line, input, input->priority_line);
+		logs.queues += input->anchor_count;
+		logs.creations += input->creations;
+		logs.creation_ns += input->creation_ns;
+		logs.packets += input->workload->dispatches + input->workload->barriers;
+		logs.has_packets |= gp_trace_workload_has_packets(input->workload);
+	}
+	return logs;
 }
 
 static void put_steps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
@@ -115,7 +145,7 @@ static void put_steps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_trace_inquiry_input *log = first_log(q);
+	struct logs logs = all_logs(q);
 	const struct gp_trace_kfdpath *path = &q->path;
 	const struct gp_trace_creation *longest = path->creation_count ? &path->longest : NULL;
 	u64 whole = path->creation_ended, sum = path->creation_ns;
@@ -125,15 +155,14 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	gp_trace_kfd_queues_items(q->queues, &kfd);
 	open_question(doc, "creation", _("1. How is a queue created, and how long does it take?"));
 	answer(doc, "runtime", _("queues created by the runtime"),
-	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),
-	       log ? place(log->name, log->created_line, text, sizeof(text)) : gp_v_missing());
+	       gp_v_if(logs.queues, gp_v_count(logs.queues)),
+	       place(logs.created, logs.created_line, text, sizeof(text)));
 	answer(doc, "runtime_ns",
 	       _("time per creation in the runtime, mean (since the previous log line of the "
 		 "thread)"),
-	       gp_v_if(log && log->creations,
-		       gp_v_ns(log && log->creations ? log->creation_ns / log->creations : 0)),
-	       log && log->creations ? place(log->name, log->created_line, text, sizeof(text))
-				     : gp_v_missing());
+	       gp_v_if(logs.creations, gp_v_ns(logs.creation_ns / GP_MAX(logs.creations, 1u))),
+	       logs.creations ? place(logs.created, logs.created_line, text, sizeof(text))
+			      : gp_v_missing());
 	answer(doc, "driver", _("queue creations in the driver"),
 	       gp_v_if(path->creation_count || kfd,
 		       gp_v_count(path->creation_count ? path->creation_count : kfd)),
@@ -255,14 +284,13 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_trace_inquiry_input *log = first_log(q);
+	struct logs logs = all_logs(q);
 	char text[256];
 
 	open_question(doc, "doorbell", _("4. Are doorbells used, and can they be seen?"));
 	answer(doc, "packets", _("packets submitted by the runtime"),
-	       gp_v_if(log && gp_trace_workload_has_packets(log->workload),
-		       gp_v_count(log ? log->workload->dispatches + log->workload->barriers : 0)),
-	       log ? place(log->name, log->packet_line, text, sizeof(text)) : gp_v_missing());
+	       gp_v_if(logs.has_packets, gp_v_count(logs.packets)),
+	       place(logs.packet, logs.packet_line, text, sizeof(text)));
 	count_answer(q, doc, "allocated",
 		     _("doorbells allocated by the driver (allocate_doorbell)"), GP_MATCH_START,
 		     "allocate_doorbell");
@@ -296,13 +324,13 @@ static void put_unmaps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_trace_inquiry_input *log = first_log(q);
+	struct logs logs = all_logs(q);
 	char text[256];
 
 	open_question(doc, "preemption", _("5. Can work be preempted?"));
 	answer(doc, "priorities", _("high or low queue priority used"),
-	       gp_v_if(log && log->created_line, gp_v_bool(log && log->priority_line)),
-	       log ? place(log->name, log->priority_line, text, sizeof(text)) : gp_v_missing());
+	       gp_v_if(logs.created_line, gp_v_bool(logs.priority_line)),
+	       place(logs.priority, logs.priority_line, text, sizeof(text)));
 	put_unmaps(q, doc);
 	time_answer(q, doc, "fence_ns",
 		    _("time per wait for the GPU, mean (amdkfd_fence_wait_timeout)"),
