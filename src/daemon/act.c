@@ -398,12 +398,23 @@ void gp_daemon_act_lose(struct gp_daemon_client *client)
 	gp_daemon_act_answer(client->daemon, 0, job->handle, 0, 0);
 }
 
+/* A suspension of it was asked for and has not been answered. */
+static bool is_being_held(const struct gp_daemon_client *client)
+{
+	const struct gp_daemon *daemon = client->daemon;
+
+	for (size_t i = 0; i < daemon->ticket_count; i++)
+		if (daemon->tickets[i].client == client && daemon->tickets[i].operation->suspend)
+			return true;
+	return false;
+}
+
 /* The core has let the whole job go: its other processes are not held without it. */
 void gp_daemon_act_lost(struct gp_daemon_job *job)
 {
 	job->wanted_held = false;
 	gp_list_each (struct gp_daemon_client, client, job_link, &job->clients) {
-		if (client->held && client->target)
+		if (client->target && (client->held || is_being_held(client)))
 			(void)!gpreempt_target_resume_async(client->target);
 		client->held = false;
 	}

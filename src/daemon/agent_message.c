@@ -68,9 +68,11 @@ void gp_daemon_agent_rule(struct gp_daemon_client *client)
 		it.target = gp_daemon_who_ceiling(config, &client->who,
 						  gp_daemon_rule_find(config, &client->who));
 	}
-	if (client->ruled == it.value || ask(client, GP_MSG_AGENT_RULED, &it, sizeof(it)))
+	if ((client->ruled == it.value && client->ruled_most == it.target) ||
+	    ask(client, GP_MSG_AGENT_RULED, &it, sizeof(it)))
 		return;
 	client->ruled = it.value;
+	client->ruled_most = it.target;
 }
 
 /* The answer to the first greeting, and to later ones when its priority was changed. */

@@ -161,7 +161,8 @@ struct gp_daemon_client {
 
 	struct gp_daemon_who who;
 	struct gp_daemon_wish wish;
-	u32 ruled; /* priority for the driver that its agent got; GP_DAEMON_NONE: none */
+	u32 ruled;      /* priority for the driver that its agent got; GP_DAEMON_NONE: none */
+	u32 ruled_most; /* and the most that a stream makes of it */
 	char group[GP_PROTO_NAME];
 	int pidfd;
 	const struct gp_proto_activity *activity; /* mapped; NULL: only edges are known */

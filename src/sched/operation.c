@@ -398,6 +398,7 @@ int gp_sched_lease_lost(struct gp_sched *s, u64 now, u32 index)
 		return error;
 	if (j->run == GP_SCHED_RUNNING)
 		return 0;
+	j->lost_at = s->now;
 	note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_LEASE_LOST, index, GP_SCHED_NONE,
 			     j->held_device);
 	note->reason.cause = j->held_by;

@@ -163,8 +163,9 @@ struct gp_sched_job *gp_sched_job(const struct gp_sched *s, u32 index)
  * Suspensions are handed out before everything else of their batch: a change of the hardware then
  * finds fewer programs on it, and does not save what the change before it has just restored. They
  * lie at the end of the array, the others at its start; all are taken before there are new ones. A
- * job whose RESUME is in the same batch is suspended after that; and where the hardware takes turns
- * by itself, the next one runs before the last one stops, so that it always has work.
+ * job whose RESUME, or the note of whose lost lease, is in the same batch is suspended after that;
+ * and where the hardware takes turns by itself, the next one runs before the last one stops, so
+ * that it always has work.
  */
 static bool goes_first(const struct gp_sched *s, enum gp_sched_action_kind kind, u32 job,
 		       u32 device)
@@ -175,7 +176,7 @@ static bool goes_first(const struct gp_sched *s, enum gp_sched_action_kind kind,
 	    (device != GP_SCHED_NONE && s->device[device].config.slices))
 		return false;
 	j = gp_job_at(s, job);
-	return j->run != GP_SCHED_RESUMING || j->op_at != s->now;
+	return (j->run != GP_SCHED_RESUMING || j->op_at != s->now) && j->lost_at != s->now;
 }
 
 struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_kind kind,

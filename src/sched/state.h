@@ -123,6 +123,7 @@ struct gp_sched_job {
 	u64 held_by;
 	u32 held_device;
 	u64 token, op_at, op_until, retry_at;
+	u64 lost_at;   /* its lease was lost */
 	u32 op_device; /* with a token: where it counts in `switching` */
 	bool storms;   /* and in `storm` */
 	u32 op_among;  /* operations under way there when it began, itself among them */

@@ -76,8 +76,14 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 	char text[2 * GP_PROTO_TEXT] = "";
 	int error = gp_cli_daemon_open(&client, NULL);
 
-	if (error)
+	if (error == -ENOENT || error == -ECONNREFUSED)
 		return 0;
+	if (error) {
+		gp_diag(diag, GP_WARNING,
+			"gpreemptd did not confirm the priority and may keep the old one: %s",
+			strerror(-error));
+		return 0;
+	}
 	set.pid = settings->group ? group_pid(&client, settings->group) : pid;
 	error = set.pid ? gp_cli_daemon_ask(&client, NULL, GP_MSG_DAEMON_SET, &set, sizeof(set), 0,
 					    0)
