@@ -112,9 +112,9 @@ class Programs(Machine):
         self.assertEqual(lines[1:3], ["card0", "renderD128"])
         self.assertEqual(lines[4:7], ["card1", "renderD129", "e2:1"])
         self.assertEqual(lines[7:9], ["0000:c1:00.0", "0000:c2:00.0"])
-        # 384 bytes of layout 1.6; no temperature, no power; 0 % activity.
+        # 2208 bytes of layout 1.7; no temperature, no power; 0 % activity.
         self.assertEqual([line.split() for line in lines[9:12]],
-                         [["0"], ["0:", "1420Mhz", "*"], ["384", "1537", *["65535"] * 4, "0", "65535", "65535"]])
+                         [["0"], ["0:", "1420Mhz", "*"], ["2208", "1793", *["65535"] * 4, "0", "65535", "65535"]])
         self.assertEqual(lines[12:18], ["device freq1_input freq1_label freq2_input freq2_label name", "amdgpu", "1420000000", "2600000000",
                                         "32.0 GT/s PCIe", "16"])
         self.assertIn("No such file", lines[18])
