@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "base/host/process.h"
 #include "base/parse.h"
 #include "proto/directory.h"
+
+#define CGROUP_LIMIT 65536u
 
 /* The directory of the marks, open; -1: there is none. */
 static int marks_open(bool create)
@@ -38,8 +41,11 @@ void gp_slurm_mark(u32 job, bool on)
 	snprintf(name, sizeof(name), "%u", job);
 	if (on) {
 		file = openat(directory, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (file >= 0)
+		if (file >= 0) {
+			/* Its age counts from the last suspension. */
+			(void)!futimens(file, NULL);
 			close(file);
+		}
 	} else {
 		(void)!unlinkat(directory, name, 0);
 	}
@@ -84,25 +90,53 @@ size_t gp_slurm_marks(u32 *jobs, size_t room)
 	return marks_list(0, jobs, room);
 }
 
+/* Whether this text of /proc/PID/cgroup names the group that slurmd made for the job. */
+static bool in_group(const struct gp_buf *text, u32 job)
+{
+	const char *at = gp_buf_str(text);
+	char name[24];
+	size_t len = (size_t)snprintf(name, sizeof(name), "/job_%u", job);
+
+	while ((at = strstr(at, name))) {
+		at += len;
+		if (*at == '/' || *at == '\n' || !*at)
+			return true;
+	}
+	return false;
+}
+
+/* Takes the job of a process out of the list. A program may have another environment than it was
+ * started with; the group stays. */
+static size_t leave_out(const struct gp_root *root, u32 pid, u32 *jobs, size_t count)
+{
+	struct gp_buf group = {0};
+	char text[16];
+	u64 job = 0;
+	bool named = gp_process_environment(root, pid, "SLURM_JOB_ID", text, sizeof(text)) == 0 &&
+		     gp_argument_u64(text, &job);
+
+	(void)gp_root_read(root, CGROUP_LIMIT, &group, "/proc/%u/cgroup", pid);
+	for (size_t k = 0; k < count;) {
+		if ((named && jobs[k] == job) || in_group(&group, jobs[k]))
+			jobs[k] = jobs[--count];
+		else
+			k++;
+	}
+	gp_buf_free(&group);
+	return count;
+}
+
 size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room)
 {
 	size_t count = marks_list(time(NULL) - (time_t)age_s, jobs, room), processes = 0;
 	u32 *pids = NULL;
-	char text[16];
-	u64 job;
 
 	count = GP_MIN(count, room);
 	/* Without the list of processes none is known to be lost. */
 	if (!count || gp_process_list(root, &pids, &processes))
 		return 0;
-	for (size_t i = 0; i < processes && count; i++) {
-		if (gp_process_environment(root, pids[i], "SLURM_JOB_ID", text, sizeof(text)) ||
-		    !gp_argument_u64(text, &job))
-			continue;
-		for (size_t k = 0; k < count; k++)
-			if (jobs[k] == job)
-				jobs[k--] = jobs[--count];
-	}
+	for (size_t i = 0; i < processes && count; i++)
+		count = leave_out(root, pids[i], jobs, count);
 	free(pids);
 	return count;
 }

@@ -291,20 +291,26 @@ static void make_old(u32 job, s64 age_s)
 	assert_int_equal(utimensat(AT_FDCWD, path, at, 0), 0);
 }
 
+static void make_process(u32 pid, const char *file, const void *data, size_t size)
+{
+	char path[sizeof(place) + 64];
+
+	snprintf(path, sizeof(path), "%s/proc", place);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/proc/%u", place, pid);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/proc/%u/%s", place, pid, file);
+	assert_int_equal(gp_file_write_atomic(path, data, size), 0);
+}
+
 static void marks_of_jobs_without_a_process_are_lost_after_a_while(void **state)
 {
 	static const char environment[] = "A=1\0SLURM_JOB_ID=18\0B=";
 	struct gp_root root = {.dir = place};
-	char path[sizeof(place) + 64];
 	u32 jobs[4] = {0};
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/proc", place);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/proc/9", place);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/proc/9/environ", place);
-	assert_int_equal(gp_file_write_atomic(path, environment, sizeof(environment)), 0);
+	make_process(9, "environ", environment, sizeof(environment));
 	make_old(18, 100); /* has a process */
 	make_old(19, 100);
 	make_old(20, 10);
@@ -315,6 +321,28 @@ static void marks_of_jobs_without_a_process_are_lost_after_a_while(void **state)
 	root.dir = "/nonexistent";
 	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 0);
 	for (u32 job = 18; job <= 20; job++)
+		gp_slurm_mark(job, false);
+}
+
+static void a_process_without_its_environment_belongs_to_the_job_of_its_group(void **state)
+{
+	static const char v2[] = "0::/system.slice/slurmstepd.scope/job_21/step_0/user/task_0\n";
+	static const char v1[] = "9:freezer:/slurm/uid_0/job_22\n1:name=systemd:/x/job_23x/job_2\n";
+	struct gp_root root = {.dir = place};
+	u32 jobs[4] = {0};
+
+	(void)state;
+	make_process(10, "cgroup", v2, sizeof(v2) - 1);
+	make_process(11, "cgroup", v1, sizeof(v1) - 1);
+	make_old(21, 100);
+	make_old(22, 100);
+	make_old(23, 100);
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 1);
+	assert_int_equal(jobs[0], 23);
+	/* Suspended again: its processes may only be seen in a while. */
+	gp_slurm_mark(23, true);
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 0);
+	for (u32 job = 21; job <= 23; job++)
 		gp_slurm_mark(job, false);
 }
 
@@ -383,6 +411,7 @@ int main(void)
 		cmocka_unit_test(an_account_is_of_the_user_of_the_job),
 		cmocka_unit_test(a_gpreemptd_that_does_not_read_ends_no_hold),
 		cmocka_unit_test(marks_of_jobs_without_a_process_are_lost_after_a_while),
+		cmocka_unit_test(a_process_without_its_environment_belongs_to_the_job_of_its_group),
 		cmocka_unit_test(more_marks_than_there_is_room_for_are_counted),
 		cmocka_unit_test(marks_outlive_the_program_that_made_them),
 		cmocka_unit_test(a_program_that_hangs_ends_with_the_alarm),
