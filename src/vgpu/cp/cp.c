@@ -451,8 +451,11 @@ bool gp_vgpu_cp_end(struct gp_vgpu_client *client)
 		free_client(cp);
 		return true;
 	}
+	/* The thread looks at it with the lock: it frees all this only after the unlock. */
+	pthread_mutex_lock(&cp->lock);
 	atomic_store(&client->ended, true);
 	gp_vgpu_cp_wake(cp);
+	pthread_mutex_unlock(&cp->lock);
 	return true;
 }
 
