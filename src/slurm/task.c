@@ -109,6 +109,7 @@ static void *renew(void *unused)
 		if (!tidied_ns || now - tidied_ns >= TIDY_S * GP_NS_PER_S) {
 			tidied_ns = now;
 			tidy();
+			continue; /* it may have been told to end while the lock was free */
 		}
 		if (!gp_slurm_marks(NULL, 0)) {
 			pthread_cond_wait(&changed, &lock);
