@@ -21,6 +21,13 @@ void gp_slurm_group(u32 job, char *out, size_t size)
 	snprintf(out, size, "slurm-%u", job);
 }
 
+int gp_slurm_left_ms(u64 end)
+{
+	u64 now = gp_monotonic_ns();
+
+	return now < end ? (int)((end - now) / GP_NS_PER_MS) : 0;
+}
+
 void gp_slurm_close(struct gp_slurm_connection *connection)
 {
 	if (connection->fd >= 0)
@@ -38,31 +45,31 @@ bool gp_slurm_ended(const struct gp_slurm_connection *connection)
 }
 
 /* Waits for the answer to the last request, until `end`; others are late ones, of requests that
- * were not waited for. 0, also when it is a refusal; -errno: there is none. */
+ * were not waited for. What has come is read in any case: answers that lie there leave gpreemptd no
+ * room for more. 0, also when it is a refusal; -errno: there is none. */
 static int receive(struct gp_slurm_connection *connection, struct gp_wire_message *answer, u64 end)
 {
 	for (;;) {
 		struct pollfd ready = {.fd = connection->fd, .events = POLLIN};
+		int error = gp_wire_receive(connection->fd, answer, 0);
 		u64 now = gp_monotonic_ns();
-		int error;
 
+		if (error && error != -EAGAIN)
+			return error;
+		if (!error && answer->fd >= 0)
+			close(answer->fd);
+		if (!error && answer->header.serial == connection->serial)
+			return 0;
 		if (now >= end)
 			return -ETIME;
-		if (poll(&ready, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 && errno != EINTR)
+		if (error && poll(&ready, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 &&
+		    errno != EINTR)
 			return -errno;
-		error = gp_wire_receive(connection->fd, answer, 0);
-		if (error == -EAGAIN)
-			continue;
-		if (error)
-			return error;
-		if (answer->fd >= 0)
-			close(answer->fd);
-		if (answer->header.serial == connection->serial)
-			return 0;
 	}
 }
 
-/* A gpreemptd that does not read has no room for more: waits for it, until `end`. */
+/* A gpreemptd that does not read has no room for more: waits for it, until `end`. -EAGAIN: in vain,
+ * nothing was sent. */
 static int push(const struct gp_slurm_connection *connection, u16 type, const void *body,
 		size_t size, u64 end)
 {
@@ -72,10 +79,8 @@ static int push(const struct gp_slurm_connection *connection, u16 type, const vo
 			gp_wire_send(connection->fd, type, connection->serial, 0, body, size, -1);
 		u64 now = gp_monotonic_ns();
 
-		if (error != -EAGAIN)
+		if (error != -EAGAIN || now >= end)
 			return error;
-		if (now >= end)
-			return -ETIME;
 		if (poll(&room, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 && errno != EINTR)
 			return -errno;
 	}
@@ -92,7 +97,7 @@ static int ask(struct gp_slurm_connection *connection, u16 type, const void *bod
 	if (!error)
 		error = receive(connection, answer, end);
 	/* A refusal is an answer. The end of the connection would end the holds of other jobs. */
-	if (error && error != -ETIME)
+	if (error && error != -ETIME && error != -EAGAIN)
 		gp_slurm_close(connection);
 	return error ? error : answer->header.status;
 }

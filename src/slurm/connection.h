@@ -19,6 +19,9 @@ struct gp_slurm_connection {
 /* "slurm-17" */
 void gp_slurm_group(u32 job, char *out, size_t size);
 
+/* Until a time of gp_monotonic_ns(); 0 when it is past. */
+int gp_slurm_left_ms(u64 end);
+
 /* Connects and greets, in at most timeout_ms. -errno. */
 int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms);
 /* Whether there is none, or gpreemptd has ended it. */
@@ -26,8 +29,9 @@ bool gp_slurm_ended(const struct gp_slurm_connection *connection);
 void gp_slurm_close(struct gp_slurm_connection *connection);
 
 /* Holds the job, for as long as the connection stays, and waits until its processes are suspended;
- * or ends the hold. How many processes are held; -ETIME: no answer yet, and the hold stays; other
- * errors are refusals, or the connection has ended. */
+ * or ends the hold. How many processes are held; -ETIME: no answer yet, and the hold stays;
+ * -EAGAIN: gpreemptd does not read, and was not asked; other errors are refusals, or the connection
+ * has ended. */
 int gp_slurm_hold(struct gp_slurm_connection *connection, u32 job, bool on, int timeout_ms);
 
 /* What the job's programs got on this node. */

@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/core.h"
 #include "base/file.h"
-#include "slurm/connection.h"
+#include "slurm/holds.h"
 #include "slurm/marks.h"
 #include "slurm/plugin.h"
 
@@ -33,9 +33,8 @@
 #define LATE_MS       50   /* the same after two calls without an answer: many jobs may follow */
 #define LATE          2
 
-#define RENEW_S       1    /* between two looks whether gpreemptd has ended, while a job is held */
-#define RENEW_WAIT_MS 500  /* for all jobs to be held again */
-#define JOBS          4096 /* of a node that are held again: as many as gpreemptd holds */
+#define RENEW_S       1   /* between two looks whether gpreemptd has ended, while a job is held */
+#define RENEW_WAIT_MS 500 /* for all jobs to be held again */
 
 #define TIDY_S        60 /* between two looks for marks of jobs that are gone, and their age */
 #define TIDY_JOBS     64
@@ -46,7 +45,7 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
 /* A plugin has no handle that could own it; slurmd calls from many threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gp_slurm_connection daemon_connection = {.fd = -1};
+static struct gp_slurm_holds holds = {.connection = {.fd = -1}};
 static u32 late; /* calls without an answer, one after the other */
 
 /* While jobs are suspended, a thread notices that gpreemptd has ended and asks a new one for the
@@ -57,28 +56,22 @@ static pthread_t loader;      /* which may fork to become a daemon */
 static bool ending;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-static int left_ms(u64 end)
+static u64 in_ms(u64 ms)
 {
-	u64 now = gp_monotonic_ns();
-
-	return now < end ? (int)((end - now) / GP_NS_PER_MS) : 0;
+	return gp_monotonic_ns() + ms * GP_NS_PER_MS;
 }
 
 /* ---- the thread that renews ---- */
 
-static void renew_all(u64 end)
+/* On a new connection: the holds of the last one ended with it. */
+static void renew_all(void)
 {
-	struct gp_slurm_connection *connection = &daemon_connection;
-	u32 jobs[JOBS];
-	size_t marks = gp_slurm_marks(jobs, JOBS), count = GP_MIN(marks, (size_t)JOBS);
+	size_t marks = gp_slurm_holds_renew(&holds);
 
-	if (marks > count)
+	if (marks > GP_SLURM_JOBS)
 		slurm_error("gpreempt: %zu jobs are suspended; the GPU work of %zu of them is not "
 			    "held again",
-			    marks, marks - count);
-	/* Bounded as a whole: slurmd waits for this. What is asked is done, waited for or not. */
-	for (size_t i = 0; i < count && connection->fd >= 0; i++)
-		(void)gp_slurm_hold(connection, jobs[i], true, left_ms(end));
+			    marks, marks - GP_SLURM_JOBS);
 }
 
 /* Marks of jobs that ended without the epilog of the SPANK plugin (it is not installed, or the node
@@ -91,11 +84,31 @@ static void tidy(void)
 	pthread_mutex_unlock(&lock);
 	size_t count = gp_slurm_marks_lost(&live, TIDY_S, jobs, TIDY_JOBS);
 	pthread_mutex_lock(&lock);
+	/* Bounded as a whole: slurmd waits for the lock. */
+	u64 end = in_ms(LATE_MS);
+
 	for (size_t i = 0; i < count; i++) {
 		gp_slurm_mark(jobs[i], false);
-		if (daemon_connection.fd >= 0)
-			(void)gp_slurm_hold(&daemon_connection, jobs[i], false, LATE_MS);
+		if (holds.connection.fd >= 0)
+			(void)gp_slurm_holds_ask(&holds, jobs[i], false, end);
 	}
+}
+
+/* Asks a new gpreemptd for all holds, and one that did not read for those that are left. */
+static void renew_some(void)
+{
+	if (!gp_slurm_ended(&holds.connection)) {
+		gp_slurm_holds_settle(&holds, in_ms(LATE_MS));
+	} else if (gp_slurm_open(&holds.connection, LATE_MS) == 0) {
+		renew_all();
+		gp_slurm_holds_settle(&holds, in_ms(RENEW_WAIT_MS));
+	}
+}
+
+/* Without a connection nothing is: what gpreemptd had ended with it. */
+static bool is_owed(void)
+{
+	return holds.count && holds.connection.fd >= 0;
 }
 
 static void *renew(void *unused)
@@ -111,13 +124,11 @@ static void *renew(void *unused)
 			tidy();
 			continue; /* it may have been told to end while the lock was free */
 		}
-		if (!gp_slurm_marks(NULL, 0)) {
+		if (!gp_slurm_marks(NULL, 0) && !is_owed()) {
 			pthread_cond_wait(&changed, &lock);
 			continue;
 		}
-		if (gp_slurm_ended(&daemon_connection) &&
-		    gp_slurm_open(&daemon_connection, LATE_MS) == 0)
-			renew_all(gp_monotonic_ns() + RENEW_WAIT_MS * GP_NS_PER_MS);
+		renew_some();
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += RENEW_S;
 		pthread_cond_timedwait(&changed, &lock, &until);
@@ -152,7 +163,7 @@ static void forked(void)
 
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
-	gp_slurm_close(&daemon_connection);
+	gp_slurm_close(&holds.connection);
 	renewer_process = 0;
 	if (renewed && pthread_equal(pthread_self(), loader))
 		start_renewing();
@@ -162,20 +173,23 @@ static void forked(void)
 
 static int hold(u32 job, bool on)
 {
-	struct gp_slurm_connection *connection = &daemon_connection;
-	u64 end = gp_monotonic_ns() + (late < LATE ? WAIT_MS : LATE_MS) * GP_NS_PER_MS;
+	struct gp_slurm_connection *connection = &holds.connection;
+	u64 end = in_ms(late < LATE ? WAIT_MS : LATE_MS);
 	int status = 0;
 
 	/* The connection may be of a gpreemptd that has ended since: once more with a new one. */
 	for (int tries = 0; tries < 2; tries++) {
 		bool fresh = connection->fd < 0;
 
-		status = fresh ? gp_slurm_open(connection, left_ms(end)) : 0;
+		status = fresh ? gp_slurm_open(connection, gp_slurm_left_ms(end)) : 0;
+		if (!status && fresh)
+			renew_all();
 		if (!status)
-			status = gp_slurm_hold(connection, job, on, left_ms(end));
-		/* Those of other jobs ended with the last connection. */
-		if (status >= 0 && fresh)
-			renew_all(end);
+			status = gp_slurm_holds_ask(&holds, job, on, end);
+		/* Those of other jobs ended with the last connection. What is asked is done,
+		 * waited for or not. */
+		if (fresh)
+			gp_slurm_holds_settle(&holds, end);
 		if (status >= 0 || fresh || connection->fd >= 0)
 			break;
 	}
@@ -226,7 +240,7 @@ GP_SLURM_EXPORT int fini(void)
 	pthread_mutex_unlock(&lock);
 	if (join)
 		pthread_join(renewer, NULL);
-	gp_slurm_close(&daemon_connection);
+	gp_slurm_close(&holds.connection);
 	return 0;
 }
 

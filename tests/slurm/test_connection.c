@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,7 +18,7 @@
 #include "proto/directory.h"
 #include "proto/wire.h"
 #include "slurm/comment.h"
-#include "slurm/connection.h"
+#include "slurm/holds.h"
 #include "slurm/marks.h"
 #include "testlib.h"
 
@@ -26,6 +27,20 @@ enum { WAIT_MS = 20000, SHORT_MS = 100 };
 enum how { ANSWERS, ANSWERS_TWICE, LATE_ONCE, REFUSES, FLOODS, TWO_USERS };
 
 static char place[4096];
+
+/* What gpreemptd was last asked for, by the number of the job; NULL: it does not matter. */
+#define JOBS_SEEN 8192
+static u8 *seen;
+
+static void see(const struct gp_wire_message *ask)
+{
+	const struct gp_proto_msg_named_hold *hold = (const void *)ask->body;
+	unsigned job = 0;
+
+	if (seen && ask->header.type == GP_MSG_DAEMON_HOLD &&
+	    sscanf(hold->group, "slurm-%u", &job) == 1 && job < JOBS_SEEN)
+		seen[job] = hold->on != 0;
+}
 
 static int listen_here(void)
 {
@@ -68,6 +83,7 @@ static void serve(int listener, enum how how)
 	while (gp_wire_receive(client, &ask, -1) == 0) {
 		u32 serial = ask.header.serial;
 
+		see(&ask);
 		if (ask.header.type == GP_MSG_HELLO) {
 			gp_wire_send(client, GP_MSG_HELLO, serial, 0, &hello, sizeof(hello), -1);
 		} else if (how == FLOODS) {
@@ -239,17 +255,63 @@ static void a_gpreemptd_that_does_not_read_ends_no_hold(void **state)
 	/* More than its socket takes. */
 	for (u32 job = 1; job <= 4096; job++) {
 		status = gp_slurm_hold(&connection, job, true, 0);
-		assert_int_equal(status, -ETIME);
+		assert_true(status == -ETIME || (job > 1 && status == -EAGAIN));
 	}
+	assert_int_equal(status, -EAGAIN);
 	assert_true(connection.fd >= 0);
 	kill(pid, SIGCONT);
 	/* Answers that nobody read leave no room for this one, until they are. */
 	for (u64 end = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
-	     status == -ETIME && gp_monotonic_ns() < end;)
+	     (status == -ETIME || status == -EAGAIN) && gp_monotonic_ns() < end;)
 		status = gp_slurm_hold(&connection, 17, true, SHORT_MS);
 	assert_int_equal(status, 1);
 	gp_slurm_close(&connection);
 	daemon_end(pid);
+}
+
+/* More holds than the socket takes, of a gpreemptd that does not read for a while. */
+static void what_finds_no_room_is_asked_later(void **state)
+{
+	static struct gp_slurm_holds holds = {.connection = {.fd = -1}};
+	u64 end = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
+	pid_t pid;
+
+	(void)state;
+	seen = mmap(NULL, JOBS_SEEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(seen != MAP_FAILED);
+	for (u32 job = 1; job <= GP_SLURM_JOBS; job++)
+		gp_slurm_mark(job, true);
+	pid = daemon_start(ANSWERS);
+	assert_int_equal(gp_slurm_open(&holds.connection, WAIT_MS), 0);
+	kill(pid, SIGSTOP);
+	assert_int_equal(gp_slurm_holds_renew(&holds), GP_SLURM_JOBS);
+	gp_slurm_holds_settle(&holds, 0);
+	assert_in_range(holds.count, 1, GP_SLURM_JOBS - 1);
+	/* Asked for and not, both are resumed meanwhile. */
+	assert_int_equal(gp_slurm_holds_ask(&holds, 1, false, 0), -ETIME);
+	assert_int_equal(gp_slurm_holds_ask(&holds, 2, false, 0), -ETIME);
+	assert_int_equal(gp_slurm_holds_ask(&holds, GP_SLURM_JOBS, false, 0), -ETIME);
+	kill(pid, SIGCONT);
+	while (holds.count && gp_monotonic_ns() < end)
+		gp_slurm_holds_settle(&holds, gp_monotonic_ns() + SHORT_MS * GP_NS_PER_MS);
+	assert_int_equal(holds.count, 0);
+	assert_true(holds.connection.fd >= 0);
+	assert_int_equal(gp_slurm_holds_ask(&holds, JOBS_SEEN, true, end), 1);
+	for (u32 job = 1; job <= GP_SLURM_JOBS; job++) {
+		assert_int_equal(seen[job], job > 2 && job < GP_SLURM_JOBS);
+		gp_slurm_mark(job, false);
+	}
+	/* A list that is full: the end of the connection ends all holds, and marks remain. */
+	kill(pid, SIGSTOP);
+	for (u32 job = 1; job < 4 * GP_SLURM_JOBS && holds.connection.fd >= 0; job++)
+		assert_int_equal(gp_slurm_holds_ask(&holds, job, true, 0), -ETIME);
+	assert_int_equal(holds.connection.fd, -1);
+	assert_int_equal(holds.count, GP_SLURM_JOBS);
+	assert_int_equal(gp_slurm_holds_renew(&holds), 0);
+	assert_int_equal(holds.count, 0);
+	daemon_end(pid);
+	munmap(seen, JOBS_SEEN);
+	seen = NULL;
 }
 
 /* ---- marks ---- */
@@ -410,6 +472,7 @@ int main(void)
 		cmocka_unit_test(an_answer_that_was_not_read_does_not_hide_the_end),
 		cmocka_unit_test(an_account_is_of_the_user_of_the_job),
 		cmocka_unit_test(a_gpreemptd_that_does_not_read_ends_no_hold),
+		cmocka_unit_test(what_finds_no_room_is_asked_later),
 		cmocka_unit_test(marks_of_jobs_without_a_process_are_lost_after_a_while),
 		cmocka_unit_test(a_process_without_its_environment_belongs_to_the_job_of_its_group),
 		cmocka_unit_test(more_marks_than_there_is_room_for_are_counted),
