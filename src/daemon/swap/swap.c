@@ -102,8 +102,8 @@ static void failed(struct gp_daemon_client *client)
 	gp_diag(client->daemon->diag, GP_WARNING, "rule '%s': %s (next attempt in %s)",
 		client->job->rule,
 		*swap->said ? swap->said
-			    : _("the swap command of the job failed, so its memory stays on the "
-				"GPU; 'gpreempt log' shows the exit status of the command"),
+			    : _("the command that swaps it out failed without saying why, so its "
+				"memory stays on the GPU"),
 		gp_duration_text(swap->pause_ns).text);
 }
 
@@ -160,10 +160,8 @@ static void on_end(struct gp_daemon_child *child, int status)
 				"process %u (%s) is still swapped out: %s; trying again",
 				client->who.pid, client->who.name,
 				*swap->said ? swap->said
-					    : _("the swap command of the job failed, so its memory "
-						"stays on the "
-						"GPU; 'gpreempt log' shows the exit status of the "
-						"command"));
+					    : _("the command that brings its memory back ended "
+						"without saying why"));
 		swap->again_ns = gp_monotonic_ns() + LEFT_NS;
 		set_state(client, GP_DAEMON_SWAP_LEFT);
 	} else {
@@ -197,8 +195,8 @@ static bool run(struct gp_daemon_client *client, const char *verb, const char *c
 		client->swap.child = gp_daemon_child_start(client->daemon, argv, false);
 	if (!client->swap.child) {
 		snprintf(client->swap.said, sizeof(client->swap.said), "%s",
-			 _("the gpreempt command cannot be started; check that it is installed "
-			   "and in PATH"));
+			 _("the gpreempt command cannot be started; it must be in the directory "
+			   "of gpreemptd or in ../bin beside it (reinstall gpreempt)"));
 		return false;
 	}
 	client->swap.child->owner = client;
