@@ -52,9 +52,9 @@ static void breaker(struct gp_daemon *daemon, struct gp_daemon_client *client, b
 		return;
 	client->broken = broken;
 	gp_diag(daemon->diag, broken ? GP_ERROR : GP_NOTE,
-		broken ? _("cannot suspend process %u: gpreemptd has stopped preempting on its "
-			   "GPU after failures of the driver; see 'gpreempt log' and dmesg, "
-			   "then restart gpreemptd")
+		broken ? _("the driver failed twice in a row to suspend queues on the GPU of "
+			   "process %u; the holder leaves that GPU alone for 1 to 64 s, then it "
+			   "is tried again (dmesg may say why)")
 		       : _("preemption is enabled again on the GPU of process %u"),
 		client->who.pid);
 	gp_daemon_library_broken(daemon);

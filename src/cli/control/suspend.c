@@ -202,11 +202,9 @@ static int handle_event(struct gp_cli_keeper *keeper, const struct gpreempt_even
 	case GPREEMPT_EVENT_BREAKER:
 		gp_cli_keeper_say(keeper, "breaker", "open", event->result);
 		gp_diag(&keeper->sink.diag, GP_WARNING,
-			event->result ? _("the job runs on, because gpreemptd has stopped "
-					  "preempting on the "
-					  "GPU of %s after failures of the driver; see 'gpreempt "
-					  "log' and "
-					  "dmesg, then restart gpreemptd")
+			event->result ? _("the driver failed twice in a row to suspend queues on "
+					  "the GPU of %s; the holder leaves that GPU alone for 1 "
+					  "to 64 s, then it is tried again (dmesg may say why)")
 				      : _("preemption is enabled again on the GPU of %s"),
 			keeper->name);
 		return -1;
