@@ -169,6 +169,29 @@ class Commands(unittest.TestCase):
             for output in outputs:
                 output.close()
 
+    def test_follow_says_once_that_the_next_daemon_is_a_different_version(self):
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        child = subprocess.Popen([GPREEMPT, "log", "--follow"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.env)
+        try:
+            self.until(lambda: "anon_inode:[signalfd]" in self.descriptors(child.pid))
+            self.daemon.terminate()
+            self.daemon.wait(LIMIT)
+            path = os.path.join(self.place, "gpreemptd.sock")
+            if os.path.exists(path):
+                os.unlink(path)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+                other.settimeout(LIMIT)
+                other.bind(path)
+                other.listen()
+                for _ in range(5):
+                    other.accept()[0].close()
+            child.send_signal(signal.SIGINT)
+            said = child.communicate(timeout=LIMIT)[1]
+        finally:
+            child.kill()
+            child.wait(LIMIT)
+        self.assertEqual(said.count("gpreemptd closed the connection; it may be a different version"), 1, said)
+
     def test_follow_ends_when_nobody_reads_its_output(self):
         self.start("--config", self.file("[daemon]\nmode = observe\n"))
         child = subprocess.Popen([GPREEMPT, "log", "--follow"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)

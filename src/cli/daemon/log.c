@@ -287,6 +287,19 @@ static int begin(struct settings *settings)
 	return 0;
 }
 
+/* Silent while there is none. What does not pass by itself is said: once, where it is tried again.
+ */
+static int open_again(struct settings *settings, bool *said)
+{
+	int error = gp_cli_daemon_open(&settings->client, NULL);
+	bool closed = error == -ECONNRESET || error == -EPIPE;
+
+	if (!error || (gp_cli_daemon_is_away(error) && (!closed || *said)))
+		return error;
+	*said = true;
+	return gp_cli_daemon_open(&settings->client, &settings->sink.diag);
+}
+
 /* Waits for the next gpreemptd, and goes on with its first line. Returns 0, the signal that ended
  * the wait, or -errno. */
 static int reconnect(struct settings *settings, int signals, const sigset_t *set)
@@ -294,6 +307,7 @@ static int reconnect(struct settings *settings, int signals, const sigset_t *set
 	struct gp_diag *diag = &settings->sink.diag;
 	struct gp_cli_daemon_client *client = &settings->client;
 	int error = flush_same(settings) || fflush(stdout) ? -EIO : -ECONNRESET, number;
+	bool said = false;
 
 	gp_diag(diag, GP_NOTE, "gpreemptd has exited; waiting until it runs again (Ctrl-C ends)");
 	while (gp_cli_daemon_is_away(error)) {
@@ -301,7 +315,7 @@ static int reconnect(struct settings *settings, int signals, const sigset_t *set
 		number = wait_ms(settings, AGAIN_MS, signals, set);
 		if (number)
 			return number;
-		error = gp_cli_daemon_open(client, NULL);
+		error = open_again(settings, &said);
 		if (error)
 			continue;
 		gp_diag(diag, GP_NOTE, "gpreemptd restarted (pid %u)", client->pid);
