@@ -47,7 +47,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 		N_("queues can be selected only in a process, not in a group; give a "
 		   "pid instead of --group"),
 	[GP_SAY_HELD_TOGETHER] = N_("all queues were suspended together; resume the whole target"),
-	[GP_SAY_TIMED_OUT] = N_("the request timed out; anything it suspended has been resumed"),
+	[GP_SAY_TIMED_OUT] =
+		N_("the request timed out; if it was a suspension, it has been undone"),
 	[GP_SAY_BREAKER] = N_("GPU %x is not preempted for now because its queues did not stop in "
 			      "time; try again later"),
 
@@ -105,7 +106,9 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_KFD_ERROR] = N_("cannot open /dev/kfd: %m; see 'gpreempt doctor'"),
 	[GP_SAY_PIPE_ERROR] =
 		N_("cannot create a pipe: %m; check the limit of open files (ulimit -n)"),
-	[GP_SAY_LIST_ERROR] = N_("cannot list the queues of process %u: %m"),
+	[GP_SAY_LIST_ERROR] =
+		N_("cannot read the queues of process %u from /dev/kfd: %m; 'gpreempt doctor' "
+		   "shows what kfd-debug needs"),
 
 	[GP_SAY_MODULE_NONE] = N_("gpreempt.ko is not loaded: %s does not exist"),
 	[GP_SAY_MODULE_ERROR] =
@@ -156,10 +159,10 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_CEILING] =
 		N_("the request exceeds your configured limits (priority %u, weight %u)"),
 	[GP_SAY_SCHEDULER_REFUSED] = N_("the scheduler refused the request; see 'gpreempt log'"),
-	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may change jobs of "
-				 "other users; use sudo, or ask to be added to the group"),
-	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may change its "
-				 "configuration; use sudo"),
+	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may exempt a job "
+				 "from preemption; use sudo, or ask to be added to the group"),
+	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may reload its "
+				 "configuration or hold jobs by name; use sudo"),
 	[GP_SAY_BAD_CONFIG] = N_("the new configuration has errors, so the old one stays in "
 				 "effect; run 'gpreempt config check FILE' to list the errors"),
 	[GP_SAY_HOLD_OBSERVES] = N_("gpreemptd only observes; set mode = act in its configuration"),
