@@ -260,6 +260,15 @@ class Suspend(Commands):
             done = run(GPREEMPT, *command, env=env)
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
             self.assertIn(f"process {pid} was started with 'gpreempt run' but has not used the GPU yet", done.stderr)
+        for mechanism in ("kfd-module", "nv-suspend"):
+            done = run(GPREEMPT, "suspend", pid, "--mechanism", mechanism, env=env)
+            self.assertIn(f"mechanism {mechanism} is not available for process {pid}: ", done.stderr)
+            self.assertNotIn("try again", done.stderr)
+        os.kill(int(pid), signal.SIGSTOP)
+        done = run(GPREEMPT, "status", pid, env=env)
+        os.kill(int(pid), signal.SIGCONT)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertTrue(done.stderr.startswith(f"gpreempt status: process {pid} is stopped and cannot answer"), done.stderr)
         done = run(GPREEMPT, "suspend", self.pid, env=env)
         self.assertIn(f"process {self.pid} was not started with 'gpreempt run'", done.stderr)
         with open(os.path.join(self.place, "holder.lock")) as file:

@@ -126,8 +126,8 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	/* The request waits in the socket of its agent. */
 	bool later = target && error == -ETIME && gp_cli_target_stopped(pid);
 	if (error && !later) {
-		gp_cli_target_failed(pid, target, error, gpreempt_error(context), settings->words,
-				     &sink.diag);
+		gp_cli_target_failed(pid, target, 0, error, gpreempt_error(context),
+				     settings->words, &sink.diag);
 	} else {
 		struct gp_doc *doc = gp_doc_new_answer();
 

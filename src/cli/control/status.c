@@ -264,8 +264,11 @@ static int one_job(struct gp_cli_status *status)
 	struct gpreempt *context = NULL;
 	struct gpreempt_target *target = NULL;
 	size_t count = 0;
-	int picked, error = gpreempt_open(&context);
+	int picked, error = gp_cli_target_mute(status->pid, &status->sink.diag);
 
+	if (error)
+		return error;
+	error = gpreempt_open(&context);
 	if (!error && status->group)
 		error = gpreempt_group_open(context, status->group, NULL, &target);
 	else if (!error)
@@ -277,7 +280,7 @@ static int one_job(struct gp_cli_status *status)
 	if (!error && status->id_count && (picked = pick(status, &queues, &count)))
 		error = picked;
 	else if (error)
-		gp_cli_target_failed(status->pid, target, error, gpreempt_error(context),
+		gp_cli_target_failed(status->pid, target, 0, error, gpreempt_error(context),
 				     status->words, &status->sink.diag);
 	else if (status->group && !info.process_count)
 		error = gp_fail(&status->sink.diag, -ESRCH, "group '%s': %s", status->group,

@@ -322,7 +322,7 @@ static int hold(struct gp_cli_keeper *keeper)
 	if (error >= 0)
 		status = keep(keeper);
 	else if (!keeper->said)
-		gp_cli_target_failed(keeper->pid, keeper->target, error,
+		gp_cli_target_failed(keeper->pid, keeper->target, keeper->mechanism, error,
 				     gpreempt_error(keeper->context), keeper->words,
 				     &keeper->sink.diag);
 	gpreempt_close(keeper->context);

@@ -103,17 +103,29 @@ static int say_elsewhere(u32 pid, char **words, enum gp_severity severity, struc
 	return -EXDEV;
 }
 
+static bool unavailable(int error)
+{
+	return error == -ENODEV || error == -ENXIO || error == -ENOENT || error == -EOPNOTSUPP;
+}
+
+static bool has_agent(u32 pid)
+{
+	static const struct gp_root live = {""};
+	char libraries[PATH_MAX];
+
+	return !gp_process_environment(&live, pid, "LD_PRELOAD", libraries, sizeof(libraries)) &&
+	       strstr(libraries, "libgpreempt_agent");
+}
+
 /* The agent is in the environment from the start, but answers only when the GPU is opened. */
 static bool is_early(u32 pid, int error)
 {
 	static const struct gp_root live = {""};
-	char libraries[PATH_MAX];
 	struct gp_process process;
 
 	if (!pid || (error != -ENODEV && error != -ENOENT && error != -EOPNOTSUPP))
 		return false;
-	if (!gp_process_environment(&live, pid, "LD_PRELOAD", libraries, sizeof(libraries)) &&
-	    strstr(libraries, "libgpreempt_agent"))
+	if (has_agent(pid))
 		return true;
 	/* Before it becomes the program. */
 	return !gp_process_read(&live, pid, &process) && strcmp(process.comm, "gpreempt") == 0 &&
@@ -133,27 +145,43 @@ bool gp_cli_target_stopped(u32 pid)
 }
 
 /* Its agent cannot answer then, and nothing is wrong with it. */
-static void say_stopped(u32 pid, struct gp_diag *diag)
+static void say_stopped(u32 pid, enum gp_severity severity, struct gp_diag *diag)
 {
 	if (gp_cli_target_stopped(pid))
-		gp_diag(diag, GP_NOTE,
+		gp_diag(diag, severity,
 			"process %u is stopped and cannot answer until it continues (fg, kill "
 			"-CONT, or the end of its freezer or debugger)",
 			pid);
 }
 
-void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, char **words,
-			  struct gp_diag *diag)
+int gp_cli_target_mute(u32 pid, struct gp_diag *diag)
 {
-	if (!open && is_early(pid, error))
+	if (!gp_cli_target_stopped(pid) || !has_agent(pid))
+		return 0;
+	say_stopped(pid, GP_ERROR, diag);
+	return -ETIME;
+}
+
+void gp_cli_target_failed(u32 pid, bool open, u32 mechanism, int error, const char *reason,
+			  char **words, struct gp_diag *diag)
+{
+	bool named = mechanism == GPREEMPT_KFD_MODULE || mechanism == GPREEMPT_NV_SUSPEND ||
+		     mechanism == GPREEMPT_KFD_DEBUG;
+
+	if (!open && named && unavailable(error)) {
+		gp_fail(diag, error, "mechanism %s is not available for process %u: %s",
+			gpreempt_mechanism_name(mechanism), pid, reason);
+		gp_diag(diag, GP_NOTE, "'gpreempt doctor' shows what each mechanism needs");
+	} else if (!open && is_early(pid, error)) {
 		gp_fail(diag, error,
 			"process %u was started with 'gpreempt run' but has not used the GPU yet; "
 			"try again when it has",
 			pid);
-	else
+	} else {
 		gp_fail(diag, error, "%s", reason);
+	}
 	if (error == -ETIMEDOUT || error == -ETIME)
-		say_stopped(pid, diag);
+		say_stopped(pid, GP_NOTE, diag);
 	say_elsewhere(pid, words, GP_NOTE, diag);
 }
 

@@ -36,10 +36,11 @@ int gp_cli_group_present(struct gpreempt *context, const char *group,
 /*
  * Says why a process could not be opened or changed: `reason`, and what to do when it is on a
  * virtual GPU that this command is not on. `words` is this command as typed. A program that
- * 'gpreempt run' has just started has no GPU yet: that is said instead, if it was not `open`.
+ * 'gpreempt run' has just started has no GPU yet: that is said instead, if it was not `open` and
+ * no `mechanism` was named that has no need of its agent.
  */
-void gp_cli_target_failed(u32 pid, bool open, int error, const char *reason, char **words,
-			  struct gp_diag *diag);
+void gp_cli_target_failed(u32 pid, bool open, u32 mechanism, int error, const char *reason,
+			  char **words, struct gp_diag *diag);
 
 /* When nothing is held of it: -ESRCH when there is no such process, -EPERM when it is another
  * user's, -EXDEV when it is on another virtual GPU; after saying so. */
@@ -47,6 +48,8 @@ int gp_cli_target_absent(u32 pid, char **words, struct gp_diag *diag);
 
 /* Whether the host has stopped the process (a signal, a debugger, a freezer). */
 bool gp_cli_target_stopped(u32 pid);
+/* 0, or -ETIME, after saying so, if the process is stopped and only its agent could answer. */
+int gp_cli_target_mute(u32 pid, struct gp_diag *diag);
 
 /* Whether 'gpreempt run --group NAME' started the process. */
 bool gp_cli_target_in_group(u32 pid, const char *group);
