@@ -219,7 +219,7 @@ class Terminal(unittest.TestCase):
 @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
 class Top(Daemon, Terminal):
     def setUp(self):
-        self.start_daemon(*(["limit"] if "limit" in self.id() else []))
+        self.start_daemon(*[mode for mode in ("limit", "observe") if mode in self.id()])
         self.open()
         self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
         self.until(self.listed)
@@ -270,6 +270,12 @@ class Top(Daemon, Terminal):
             self.type("k")
             self.until(lambda s: "runs again" not in s)
             self.select_low()
+
+    def test_a_daemon_that_observes_suspends_nothing_and_says_so(self):
+        self.select_low()
+        self.answer("s", "Suspend", "y")
+        shown = self.until(lambda s: "gpreemptd only observes: nothing was suspended" in s)
+        self.assertNotIn("is suspended for", shown)
 
     def test_renice(self):
         self.select_low()

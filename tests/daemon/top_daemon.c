@@ -114,7 +114,10 @@ int main(int argc, char **argv)
 		return serve_many((u32)strtoul(argv[2], NULL, 10));
 
 	bool limit = argc > 1 && strcmp(argv[1], "limit") == 0;
-	struct rig *rig = rig_new(limit ? "[daemon]\nmode = act\nmax_suspend = 1s\n" : ACT);
+	bool observe = argc > 1 && strcmp(argv[1], "observe") == 0;
+	struct rig *rig = rig_new(limit     ? "[daemon]\nmode = act\nmax_suspend = 1s\n"
+				  : observe ? "[daemon]\nmode = observe\n"
+					    : ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_new(rig, 1, 2000);
 
 	/* U+009B begins a command to the terminal, as ESC [ does. */
@@ -123,7 +126,7 @@ int main(int argc, char **argv)
 	high->lower = GP_SCHED_STREAM_STEP;
 	agent_await(rig, high);
 	work(rig, low, true);
-	work(rig, high, argc > 1 && !limit);
+	work(rig, high, argc > 1 && !limit && !observe);
 	printf("%s %d %d\n", rig->directory, (int)low->pid, (int)high->pid);
 	fflush(stdout);
 	serve(rig, NULL);

@@ -116,6 +116,10 @@ static void do_action(struct gp_cli_top_screen *screen)
 
 		gp_cli_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_SET, &set,
 				  sizeof(set), 0, 0);
+	} else if (screen->action == GP_TOP_DO_SUSPEND && !screen->top.status.mode) {
+		snprintf(screen->said, sizeof(screen->said), "%s",
+			 _("gpreemptd only observes: nothing was suspended; set mode = act in its "
+			   "configuration"));
 	} else {
 		struct gp_proto_msg_pin pin = {.pid = job->pid,
 					       .pin = screen->action == GP_TOP_DO_SUSPEND
