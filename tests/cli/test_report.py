@@ -34,7 +34,6 @@ class Report(unittest.TestCase):
         done = gpreempt("report", V1, V3)
         self.assertEqual(done.returncode, 0)
         self.assertIn("different versions of rocprof", done.stderr)
-        # The time between two runs says nothing.
         # The same as CSV: all single values, then a table per list.
         text = gpreempt("report", "--format", "csv", V3).stdout
         tables = {part.splitlines()[1].split(",")[0]: list(csv.DictReader(io.StringIO(part))) for part in text.split("\n\n")}
@@ -43,6 +42,7 @@ class Report(unittest.TestCase):
         self.assertEqual([row["queue"] for row in tables["queues"]], [str(row["queue"]) for row in result["queues"]["rows"]])
         self.assertEqual({row["name"]: row["value"] for row in tables["facts"]}["run.wall_ns"], str(result["run"]["wall_ns"]))
         self.assertEqual(gpreempt("report", "--format", "xml", V3).returncode, 2)
+        # The time between two runs says nothing.
         mixed = gpreempt_json("report", "--json", V1, V3)
         self.assertIsNone(mixed["run"]["wall_ns"])
         self.assertEqual({row["used_ns"] for row in mixed["queues"]["rows"]}, {None})

@@ -177,8 +177,13 @@ class Podman(unittest.TestCase):
     def loses_nothing(self, *options):
         self.podman("rm", "-f", "-t", "0", self.container)
         process, pid = self.begin(*options, packets=20000)
+        suspended, said = 0, ""
         while process.poll() is None:
-            self.gpreempt("vgpu", "--", GPREEMPT, "suspend", str(pid), "--for", "10ms")
+            # One may come when the program has just ended.
+            done = self.gpreempt("vgpu", "--", GPREEMPT, "suspend", str(pid), "--for", "10ms")
+            suspended += done.returncode == 0
+            said = done.stderr or said
+        self.assertGreater(suspended, 0, said)
         self.assertEqual((process.returncode, process.stdout.read()), (0, "done\n"))
 
 
