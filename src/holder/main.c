@@ -222,7 +222,8 @@ int main(int argc, char **argv)
 	if (!program.foreground) {
 		error = gp_spawn_background();
 		if (error)
-			return say(error, _("cannot run in the background"));
+			return say(error, _("cannot start its background process (check 'ulimit "
+					    "-u' and free memory)"));
 	}
 	/* Again: SO_PEERCRED names the process that listened last. */
 	if (listen(program.listen, BACKLOG) < 0)

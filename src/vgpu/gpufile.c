@@ -156,8 +156,9 @@ static int derive(const char *path, struct gp_diag *diag, struct gp_vgpu_gpufile
 	if (cus * 32 % (out->array_count * gpu->xcc_count) ||
 	    out->array_count % out->arrays_per_engine)
 		return gp_fail(diag, -EINVAL,
-			       "%s: ROCr cannot divide %u CUs evenly among %u shader arrays", path,
-			       cus, out->array_count * gpu->xcc_count);
+			       "%s: ROCr cannot divide %u CUs evenly among %u shader arrays; "
+			       "change arrays_per_xcc or arrays_per_engine",
+			       path, cus, out->array_count * gpu->xcc_count);
 	if (out->chip.slots % 4)
 		return gp_fail(diag, -EINVAL,
 			       "%s: chip.slots: %u is not a multiple of 4 (the number of pipes)",

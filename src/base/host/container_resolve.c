@@ -197,7 +197,9 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 	size_t matches = error ? 0 : best_matches(&list, word);
 
 	if (error) {
-		gp_fail(diag, error, "cannot scan /proc for containers: %s", strerror(-error));
+		gp_fail(diag, error,
+			"cannot list containers: cannot read /proc: %s (is it mounted?)",
+			strerror(-error));
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
 				"no running container matches '%s' (running containers: %zu); "

@@ -132,7 +132,7 @@ static int report(u32 pid, int error, const struct gp_nvrm_swap *done, struct gp
 	if (error == -ETIMEDOUT)
 		gp_fail(diag, error,
 			"process %u is not swapped out: its work did not end within %u s (an "
-			"endless kernel?)",
+			"endless kernel?); try again later, or suspend it without --swap",
 			pid, LOCK_MS / 1000);
 	else if (error == -ETIME)
 		gp_fail(diag, error,

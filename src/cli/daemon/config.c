@@ -26,11 +26,13 @@ static int check(const struct gp_command *command, char *file)
 	char path[PATH_MAX];
 
 	gp_command_diag_init(&sink, command);
-	if (gp_program_beside("sbin/gpreemptd", "bin/gpreemptd", path, sizeof(path)) == 0) {
-		fflush(stdout);
-		execv(path, arguments);
+	if (gp_program_beside("sbin/gpreemptd", "bin/gpreemptd", path, sizeof(path))) {
+		gp_fail(&sink.diag, -ENOENT, "cannot find %s; reinstall gpreempt", "gpreemptd");
+		return GP_EXIT_FAILED;
 	}
-	gp_fail(&sink.diag, -ENOENT, "cannot run gpreemptd: %s", strerror(errno));
+	fflush(stdout);
+	execv(path, arguments);
+	gp_fail(&sink.diag, -errno, "cannot run %s: %s; reinstall gpreempt", path, strerror(errno));
 	return GP_EXIT_FAILED;
 }
 

@@ -7,10 +7,11 @@
 
 static int fails(const struct gp_sim_cluster_engine *e, struct gp_diag *diag, const char *what)
 {
-	return gp_fail(diag, -EFAULT,
-		       "an invariant of the cluster does not hold (%s, event %llu): %s",
-		       gp_sim_cluster_name(e->arrangement), (unsigned long long)e->out->events,
-		       what);
+	return gp_fail(
+		diag, -EFAULT,
+		"an invariant of the cluster does not hold (%s, event %llu): %s; this is a bug of "
+		"gpreempt, please report it with the scenario",
+		gp_sim_cluster_name(e->arrangement), (unsigned long long)e->out->events, what);
 }
 
 /* Every nanosecond of every GPU has exactly one use. */

@@ -214,7 +214,8 @@ int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_r
 	if (!error)
 		error = put_own(trace, "trace_clock", "mono");
 	if (error) {
-		gp_diag(diag, GP_WARNING, "cannot trace KFD: %s: %s", path, strerror(-error));
+		gp_diag(diag, GP_WARNING, "cannot trace KFD: %s: %s (try as root)", path,
+			strerror(-error));
 		return error;
 	}
 	/* A smaller buffer than requested loses old events; the trace reports that. */
@@ -224,8 +225,8 @@ int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_r
 		snprintf(group, sizeof(group), "events/%s/enable", trace->name);
 		error = put_own(trace, group, "1");
 		if (error)
-			gp_diag(diag, GP_WARNING, "cannot trace KFD: %s/%s: %s", path, group,
-				strerror(-error));
+			gp_diag(diag, GP_WARNING, "cannot trace KFD: %s/%s: %s (try as root)", path,
+				group, strerror(-error));
 	}
 	if (put_own(trace, "events/amdkfd/enable", "1") == 0) {
 		trace->tracepoints++;
