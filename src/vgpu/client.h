@@ -45,6 +45,7 @@ struct gp_vgpu_client {
 	u64 file;                     /* whose descriptor it is; 0: the primary one */
 	u64 render[GP_VGPU_MAX_GPUS]; /* the render nodes whose address spaces it acquired */
 	u32 users;                    /* the descriptor, and calls under way */
+	bool closed;                  /* the descriptor is; calls may be under way */
 	_Atomic bool ended;           /* its CP is to stop and free it */
 };
 

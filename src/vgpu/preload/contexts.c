@@ -30,7 +30,7 @@ struct gp_vgpu_client *gp_vgpu_client_take(struct gp_vgpu_fd fd)
 		return primary;
 	pthread_mutex_lock(&primary->lock);
 	for (struct gp_vgpu_client *c = primary->secondary; c && !found; c = c->next)
-		if (is_of(c, fd))
+		if (!c->closed && is_of(c, fd))
 			found = c;
 	if (found)
 		found->users++;
@@ -43,6 +43,19 @@ struct gp_vgpu_client *gp_vgpu_client_take(struct gp_vgpu_fd fd)
 	return NULL;
 }
 
+/* With the lock of the primary one. The command processor ends later, when nobody tells it any more
+ * what is unmapped: its rings stand still from now on. */
+static void unlink_client(struct gp_vgpu_client *primary, struct gp_vgpu_client *client)
+{
+	_Atomic(struct gp_vgpu_client *) *at = &primary->secondary;
+
+	gp_vgpu_cp_unmapped(client, 0, UINT64_MAX);
+	while (*at && *at != client)
+		at = &(*at)->next;
+	if (*at)
+		*at = client->next;
+}
+
 void gp_vgpu_client_put(struct gp_vgpu_client *client)
 {
 	struct gp_vgpu_client *primary = gp_vgpu_client_if_any();
@@ -53,6 +66,8 @@ void gp_vgpu_client_put(struct gp_vgpu_client *client)
 		return;
 	pthread_mutex_lock(&primary->lock);
 	last = --client->users == 0;
+	if (last)
+		unlink_client(primary, client);
 	pthread_mutex_unlock(&primary->lock);
 	if (last && !gp_vgpu_cp_end(client))
 		gp_vgpu_client_free(client);
@@ -71,7 +86,7 @@ int gp_vgpu_create_process(struct gp_vgpu_client *client, struct gp_vgpu_fd fd)
 	made->users = 1;
 	pthread_mutex_lock(&client->lock);
 	for (const struct gp_vgpu_client *c = client->secondary; c; c = c->next)
-		taken |= c->file == fd.file;
+		taken |= !c->closed && c->file == fd.file;
 	if (!taken) {
 		made->next = client->secondary;
 		client->secondary = made;
@@ -97,17 +112,15 @@ static bool is_open(u64 file)
 
 void gp_vgpu_file_closed(u64 file)
 {
-	struct gp_vgpu_client *primary = gp_vgpu_client_if_any(), *found = NULL;
-	_Atomic(struct gp_vgpu_client *) *at;
+	struct gp_vgpu_client *primary = gp_vgpu_client_if_any(), *found;
 
 	if (!primary || !atomic_load(&primary->secondary) || is_open(file))
 		return;
 	pthread_mutex_lock(&primary->lock);
-	for (at = &primary->secondary; *at && (*at)->file != file; at = &(*at)->next)
-		;
-	found = *at;
+	for (found = primary->secondary; found && (found->closed || found->file != file);)
+		found = found->next;
 	if (found)
-		*at = found->next;
+		found->closed = true;
 	pthread_mutex_unlock(&primary->lock);
 	gp_vgpu_client_put(found);
 }

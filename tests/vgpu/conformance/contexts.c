@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "abi/aql.h"
+
 #define PROC "/sys/class/kfd/kfd/proc"
 
 static void open_secondary(struct self *second)
@@ -111,6 +113,43 @@ static void queues_are_its_own(struct self *me)
 	EXPECT(destroy_queue(me, mine), 0);
 }
 
+/* As a runtime has them that the driver does not check: pages of the program. */
+static u8 *pages(size_t size)
+{
+	u8 *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+static void memory_goes_after_the_descriptor(struct self *me)
+{
+	open_gpu(me);
+	for (int i = 0; i < 20; i++) {
+		struct gp_kfd_create_queue_args args;
+		struct self second;
+		u8 *ring, *pointers = pages(4096);
+
+		open_secondary(&second);
+		open_gpu(&second);
+		args = good_queue(&second, COMPUTE);
+		ring = pages(args.ring_size);
+		for (u32 at = 0; at < args.ring_size; at += GP_AQL_PACKET_BYTES)
+			ring[at] = GP_AQL_INVALID;
+		args.ring_base_address = (uintptr_t)ring;
+		args.write_pointer_address = (uintptr_t)pointers;
+		args.read_pointer_address = (uintptr_t)pointers + 64;
+		EXPECT(create_queue(&second, &args), 0);
+		submit(&second, args.queue_id, 1000);
+		UNTIL(me, __atomic_load_n(pointers + 64, __ATOMIC_ACQUIRE) == 1);
+		/* Nothing looks at the ring any more. */
+		CHECK(close(second.kfd) == 0 && munmap(pointers, 4096) == 0);
+		CHECK(munmap(ring, args.ring_size) == 0);
+		UNTIL(me, process_number(me, 0, "processes") == 1);
+		close(second.render);
+	}
+}
+
 static void buffers_are_its_own(struct self *me)
 {
 	struct self second;
@@ -159,6 +198,8 @@ const struct row rows_contexts[] = {
 	 process_ends_with_the_last_copy, ERA_7_0, NULL},
 	{"kfd 1.19/3", "its queues are its own, with ids from 0, in context_N of sysfs",
 	 queues_are_its_own, ERA_7_0, NULL},
+	{"kfd 1.19/3", "the memory of its queues can be unmapped once its descriptor is closed",
+	 memory_goes_after_the_descriptor, COMPAT | ERA_7_0, NULL},
 	{"kfd 1.19/4", "its address spaces and buffers are its own", buffers_are_its_own, ERA_7_0,
 	 NULL},
 	{"kfd 1.19/5", "USERPTR, SVM and DBG_TRAP are EOPNOTSUPP in it",
