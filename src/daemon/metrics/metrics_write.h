@@ -8,7 +8,7 @@
 #define GP_DAEMON_METRICS_WRITE_H
 
 #include "base/buf.h"
-#include "daemon/spread.h"
+#include "daemon/metrics/spread.h"
 
 /* HELP and TYPE of a metric, before its first series. */
 void gp_daemon_metrics_describe(struct gp_buf *out, const char *name, const char *type,

@@ -7,7 +7,7 @@
 #ifndef GP_DAEMON_SWAP_H
 #define GP_DAEMON_SWAP_H
 
-#include "daemon/child.h"
+#include "daemon/helper/child.h"
 #include "proto/daemon.h"
 
 struct gp_daemon_client;

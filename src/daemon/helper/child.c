@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/child.h"
+#include "daemon/helper/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

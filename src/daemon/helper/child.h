@@ -3,8 +3,8 @@
  * Programs that the daemon starts because what they load has no place in it (libcuda, NVML): their
  * output comes line by line, and their end is noticed. They end with the daemon.
  */
-#ifndef GP_DAEMON_CHILD_H
-#define GP_DAEMON_CHILD_H
+#ifndef GP_DAEMON_HELPER_CHILD_H
+#define GP_DAEMON_HELPER_CHILD_H
 
 #include <sys/types.h>
 

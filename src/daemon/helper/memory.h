@@ -4,10 +4,10 @@
  * reports them (NVIDIA). A helper reads them (child.h), because the daemon must not contain NVML;
  * it runs while there is a job on such a GPU.
  */
-#ifndef GP_DAEMON_MEMORY_H
-#define GP_DAEMON_MEMORY_H
+#ifndef GP_DAEMON_HELPER_MEMORY_H
+#define GP_DAEMON_HELPER_MEMORY_H
 
-#include "daemon/child.h"
+#include "daemon/helper/child.h"
 
 struct gp_daemon_device_memory {
 	u64 total, free;              /* total 0: not known */

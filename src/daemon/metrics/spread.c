@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A histogram with round bounds: see spread.h. */
-#include "daemon/spread.h"
+#include "daemon/metrics/spread.h"
 
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/memory.h"
+#include "daemon/helper/memory.h"
 
 #include <limits.h>
 #include <stdio.h>
