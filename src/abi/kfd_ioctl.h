@@ -2,8 +2,7 @@
 /*
  * The ioctls of /dev/kfd: numbers, structures and constants of KFD 1.17, written from the interface
  * as amdkfd 6.12 (6.12.115) defines it, because the header most systems carry is older than the
- * debug trap. Every size and the offsets that pin a layout are asserted. Used by the clients of the
- * driver and by the virtual GPU, which replaces it.
+ * debug trap. Every size and the offsets that pin a layout are asserted.
  *
  * Before 1.17 CREATE_QUEUE was 88 bytes (no sdma_engine_id). KFD looks an ioctl up by its number
  * alone, copies as much as the caller sent and takes the rest as zero, so structures of another
@@ -11,16 +10,14 @@
  * event age to gp_kfd_event_data, 1.13 RUNTIME_ENABLE and DBG_TRAP (abi/kfd_debug.h), 1.12
  * EXPORT_DMABUF, 1.9 AVAILABLE_MEMORY, 1.7 CRIU_OP, 1.5 SVM. Linux 6.1 has 1.11.
  *
- * A descriptor belongs to the process that opened it: any other, a forked child included, gets
- * EBADF.
+ * A descriptor belongs to the process that opened it: others, forked children too, get EBADF.
  */
 #ifndef GP_ABI_KFD_IOCTL_H
 #define GP_ABI_KFD_IOCTL_H
 
 #include <stddef.h>
-#include <sys/ioctl.h>
-
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #define GP_KFD_VERSION_MAJOR     1
 #define GP_KFD_VERSION_MINOR     17

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt log: what gpreemptd decided, and why; once or as it happens. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "base/parse.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/view.h"
+#include "cli/wait.h"
 
 enum {
 	OPTION_FOLLOW = 'f',
@@ -177,46 +177,11 @@ static int show_past(struct settings *settings)
 
 /* ---- --follow ---- */
 
-/* Signals that end the program now; one that is ignored stays ignored. */
-static void ending_signals(sigset_t *set)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action;
-
-	sigemptyset(set);
-	for (size_t i = 0; i < GP_ARRAY_SIZE(numbers); i++)
-		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL)
-			sigaddset(set, numbers[i]);
-}
-
-/* Waits for a message, for the time of lines that are not printed yet, or for a signal, which is
- * returned. Only here signals wait: a reader of the output that is stuck must not keep the program
- * from ending. */
-static int wait_ms(const struct settings *settings, int ms, int signals, const sigset_t *set)
-{
-	struct pollfd ready[] = {{.fd = settings->client.socket, .events = POLLIN},
-				 {.fd = signals, .events = POLLIN},
-				 {.fd = STDOUT_FILENO}};
-	struct signalfd_siginfo info;
-	sigset_t before;
-	int number = 0;
-
-	sigprocmask(SIG_BLOCK, set, &before);
-	if (poll(ready, GP_ARRAY_SIZE(ready), ms) > 0) {
-		if (ready[1].revents && read(signals, &info, sizeof(info)) == sizeof(info))
-			number = (int)info.ssi_signo;
-		else if (ready[2].revents)
-			number = SIGPIPE; /* the output has no reader any more */
-	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return number;
-}
-
 static int wait_for_more(const struct settings *settings, int signals, const sigset_t *set)
 {
 	u64 end = settings->since_ns + REPEAT_MS * GP_NS_PER_MS, now = gp_monotonic_ns();
 	int left = now < end ? (int)((end - now) / GP_NS_PER_MS) + 1 : 0;
-	return wait_ms(settings, settings->times ? left : -1, signals, set);
+	return gp_cli_wait(settings->client.socket, settings->times ? left : -1, signals, set);
 }
 
 /* Events may have come before the answers were read: lines already shown are skipped. */
@@ -312,7 +277,7 @@ static int reconnect(struct settings *settings, int signals, const sigset_t *set
 	gp_diag(diag, GP_NOTE, "gpreemptd has exited; waiting until it runs again (Ctrl-C ends)");
 	while (gp_cli_daemon_is_away(error)) {
 		gp_cli_daemon_close(client);
-		number = wait_ms(settings, AGAIN_MS, signals, set);
+		number = gp_cli_wait(settings->client.socket, AGAIN_MS, signals, set);
 		if (number)
 			return number;
 		error = open_again(settings, &said);
@@ -333,7 +298,7 @@ static int follow(struct settings *settings)
 	int error = 0, ended = 0, number = 0, signals;
 	sigset_t set;
 
-	ending_signals(&set);
+	gp_cli_ending_signals(&set);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		sigemptyset(&set);
