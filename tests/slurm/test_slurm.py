@@ -263,7 +263,8 @@ class Slurm(OnCluster):
             os.kill(pid, signal.SIGCONT)
             cluster.until(lambda: (cluster.job_on("n1", job) or {}).get("owner") == "slurm", "the daemon does not hold it again")
             self.resume(job)
-            self.until_running(job, "n1")
+            # As the machine itself has it: the subject is slurmd.
+            cluster.until(lambda: not cluster.job_on("n1", job)["away"] and cluster.mapped("n1", pid), "the job does not run")
         finally:
             cluster.end("slurmd-n1")
             cluster.start_slurmd("n1")
