@@ -24,6 +24,12 @@ static int ask_list(struct gp_daemon_client *client)
 	return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
 }
 
+void gp_daemon_agent_confirm(struct gp_daemon_client *client)
+{
+	if (client->list_claim != GP_CLAIM_HOLDS)
+		ask_list(client);
+}
+
 static void greet(struct gp_daemon_client *client)
 {
 	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};

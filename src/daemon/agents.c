@@ -33,6 +33,7 @@ static void agent_time(struct gp_timer *timer)
 		/* Throttled until now; what it said meanwhile may be lost, its memory is not. */
 		gp_loop_pause(&client->daemon->loop, &client->watch, false);
 		gp_daemon_agent_look(client, gp_monotonic_ns());
+		gp_daemon_agent_confirm(client);
 		break;
 	default:
 		gp_daemon_client_free(client); /* it never introduced itself */

@@ -14,6 +14,7 @@
 #include "gpu/gpu.h"
 
 #define CHECK_NS GP_NS_PER_S
+#define AGAIN_NS (2 * GP_NS_PER_S)
 #define MISSES   4 /* of one list; then the rest of it is not looked up */
 
 static bool is_known(const struct gp_daemon *daemon, u32 gpu_id)
@@ -73,6 +74,9 @@ void gp_daemon_claims_end(struct gp_daemon_client *client)
 		client->doubted = client->ask_again = true;
 		return;
 	}
+	/* A queue that is new may be listed by the driver a little later than by the agent. */
+	if (!gp_timer_armed(&client->timer))
+		gp_timer_set(&client->daemon->loop, &client->timer, gp_monotonic_ns() + AGAIN_NS);
 	if (client->claim == client->list_claim)
 		return;
 	client->claim = client->list_claim;

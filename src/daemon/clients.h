@@ -43,6 +43,8 @@ int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wir
 void gp_daemon_agent_rule(struct gp_daemon_client *client);
 /* Reads the agent's memory and passes changes to the core. */
 void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns);
+/* Asks for the list again if not all of the last one could be confirmed. */
+void gp_daemon_agent_confirm(struct gp_daemon_client *client);
 
 /* ---- attach.c ---- */
 

@@ -114,6 +114,22 @@ static void one_list_that_is_out_of_date_is_no_lie(void **state)
 	rig_free(rig);
 }
 
+/* The driver lists a new queue a little later than its agent. */
+static void a_queue_that_is_listed_later_counts_then(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent;
+
+	(void)state;
+	rig_listed = 0;
+	agent = agent_judged(rig, 1, 2000);
+	assert_int_equal(client_of(rig, agent)->queue_count, 0);
+	rig_listed = 1;
+	rig_until(rig, client_of(rig, agent)->queue_count == 1);
+	rig_until(rig, claim_shown(rig, agent) == GP_CLAIM_HOLDS);
+	rig_free(rig);
+}
+
 /* Neither many names nor many lists cost much. */
 static void a_list_of_lies_is_looked_up_only_at_its_beginning(void **state)
 {
@@ -258,6 +274,7 @@ int main(void)
 		cmocka_unit_test(where_the_driver_cannot_be_asked_the_own_user_is_believed),
 		cmocka_unit_test(another_users_queues_are_not_believed_there),
 		cmocka_unit_test(one_list_that_is_out_of_date_is_no_lie),
+		cmocka_unit_test(a_queue_that_is_listed_later_counts_then),
 		cmocka_unit_test(a_list_of_lies_is_looked_up_only_at_its_beginning),
 		cmocka_unit_test(one_users_programs_cannot_fill_the_log),
 		cmocka_unit_test(a_claim_ends_with_the_queue),
