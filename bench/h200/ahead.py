@@ -10,8 +10,8 @@ changes a median by 5 to 10 %. Rounds that are in the results file are not measu
 import json
 import time
 
-from common import Product, figures
-from field import Clocks, Program, Stage
+from common import figures
+from field import Program, Stage, with_product
 
 PLAIN, HINTED = ("alone", "default", "gpreemptd"), ("gpreemptd, auto", "alone, auto")
 CHATTY = ("quiet", "chatter")
@@ -155,11 +155,4 @@ def measure(lab, results, options, product, clocks):
 
 
 def run(lab, results, options):
-    if not options.product:
-        raise SystemExit("ahead needs --product")
-    clocks, product = Clocks(options.fake), Product(lab, options.product)
-    try:
-        return measure(lab, results, options, product, clocks)
-    finally:
-        clocks.close()
-        product.close()
+    return with_product(lab, results, options, measure)

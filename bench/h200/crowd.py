@@ -6,8 +6,8 @@ in the results file are not measured again."""
 import json
 import time
 
-from common import Product, figures
-from field import Clocks, Stage
+from common import figures
+from field import Stage, with_product
 
 NUMBERS = (1, 2, 4, 8)
 ARRANGEMENTS = ("default", "gpreemptd")
@@ -109,11 +109,4 @@ def measure(lab, results, options, product, clocks):
 
 
 def run(lab, results, options):
-    if not options.product:
-        raise SystemExit("crowd needs --product")
-    clocks, product = Clocks(options.fake), Product(lab, options.product)
-    try:
-        return measure(lab, results, options, product, clocks)
-    finally:
-        clocks.close()
-        product.close()
+    return with_product(lab, results, options, measure)

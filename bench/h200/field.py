@@ -284,12 +284,17 @@ def measure(lab, results, options, product, clocks):
     return 0
 
 
-def run(lab, results, options):
+def with_product(lab, results, options, experiment):
+    """Measures with the product and the clocks, and leaves neither behind."""
     if not options.product:
-        raise SystemExit("field needs --product")
+        raise SystemExit(f"{options.experiment} needs --product")
     clocks, product = Clocks(options.fake), Product(lab, options.product)
     try:
-        return measure(lab, results, options, product, clocks)
+        return experiment(lab, results, options, product, clocks)
     finally:
         clocks.close()
         product.close()
+
+
+def run(lab, results, options):
+    return with_product(lab, results, options, measure)

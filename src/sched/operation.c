@@ -342,8 +342,8 @@ static void learn(struct gp_sched *s, struct gp_sched_job *j, u64 cost)
 	one = cost / GP_MAX(j->op_among, 1);
 	if (d)
 		s->dirty |= 1ull << d->index; /* policies reckon with the estimates */
-	if (j->op_among >
-	    GP_SCHED_STORM) /* it mostly waited for others: that says nothing about one alone */
+	/* It mostly waited for others: that says nothing about one alone. */
+	if (j->op_among > GP_SCHED_STORM)
 		return;
 	if (j->run == GP_SCHED_SUSPENDING) {
 		j->suspend_ns = gp_sched_average(j->suspend_ns, cost);

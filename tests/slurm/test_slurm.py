@@ -263,8 +263,7 @@ class Slurm(OnCluster):
             os.kill(pid, signal.SIGCONT)
             cluster.until(lambda: (cluster.job_on("n1", job) or {}).get("owner") == "slurm", "the daemon does not hold it again")
             self.resume(job)
-            # As the machine itself has it: the subject is slurmd.
-            cluster.until(lambda: not cluster.job_on("n1", job)["away"] and cluster.mapped("n1", pid), "the job does not run")
+            self.until_running(job, "n1")
         finally:
             cluster.end("slurmd-n1")
             cluster.start_slurmd("n1")
