@@ -109,6 +109,7 @@ enum gp_isa_status {
 #define GP_ISA_MODE_DX10_CLAMP (1u << 8)
 #define GP_ISA_MODE_IEEE       (1u << 9)
 #define GP_ISA_MODE_FP16_OVFL  (1u << 23)
+#define GP_ISA_MODE_GPR_IDX    (1u << 27) /* s_set_gpr_idx_on: M0 moves vector registers */
 
 struct gp_isa_wave {
 	u64 pc;
