@@ -52,7 +52,7 @@ struct gp_isa_inst {
 	u64 pc; /* where it was decoded, + 1; 0 = free */
 	const struct gp_isa_op *op;
 	u32 raw[3];
-	u32 literal;
+	u32 literal; /* SOPK: the 16 bits with their sign; SOPP: without */
 	u8 words;
 	u8 format;      /* enum gp_isa_format, of the table that op is in */
 	u8 extra;       /* enum gp_isa_extra */
@@ -64,9 +64,13 @@ struct gp_isa_inst {
 	 * always.
 	 */
 	u16 dst;
-	u16 sdst;   /* carry out of VOP3B, VCC in short forms; GP_ISA_NO_OPERAND */
-	u16 src[3]; /* operand codes; of VOP2 and VOPC carry in and v_cndmask: src[2], VCC in short
-		       forms */
+	u16 sdst; /* carry out of VOP3B, VCC in short forms; GP_ISA_NO_OPERAND */
+	/*
+	 * Operand codes; GP_ISA_NO_OPERAND what the encoding does not have (VOP3 and VOP3P: three
+	 * always). Carry in and the mask of v_cndmask: src[2], VCC in short forms. v_madmk:
+	 * src[1] is the literal; v_madak: src[2].
+	 */
+	u16 src[3];
 	/* VOP3 and SDWA: bits 0 to 2 per source. VOP3P: neg is neg_lo, abs is neg_hi. */
 	u8 abs, neg;
 	u8 opsel;    /* VOP3: bits 0 to 2 sources, bit 3 destination; VOP3P: op_sel */
@@ -88,8 +92,12 @@ struct gp_isa_inst {
 		struct {
 			u8 cbsz, abid, blgp; /* MFMA */
 		} mfma;
-		/* SMEM, DS, FLAT, MUBUF, MTBUF: what is not used is 0. src[0]: address (VGPR; SGPR
-		 * base of SMEM), src[1]: data, src[2]: second data (DS), saddr or V# (SGPR). */
+		/*
+		 * SMEM, DS, FLAT, MUBUF, MTBUF: what is not used is 0. src[0]: address (VGPR; SGPR
+		 * base of SMEM; of scratch there may be none), src[1]: data, src[2]: second data
+		 * (DS), saddr or V# (SGPR). dst is set whether the operation has a result or not.
+		 * SOPK: offset is the field of 16 bits.
+		 */
 		struct {
 			s32 offset;  /* bytes; DS: offset0 | offset1 << 8 for pairs as well */
 			u16 soffset; /* operand code or GP_ISA_NO_OPERAND */

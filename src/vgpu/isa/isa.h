@@ -84,7 +84,8 @@ struct gp_isa_runner {
 	struct gp_isa_inst *cache; /* gp_isa_cache_bytes() of memory, zeroed */
 };
 
-/* The waves of a work-group share this. */
+/* The waves of a work-group share this. Waves that a barrier holds go on when all waves that have
+ * not ended have arrived. */
 struct gp_isa_group {
 	u8 *lds;
 	u32 lds_bytes;
@@ -95,12 +96,15 @@ struct gp_isa_group {
 /* Bits of the registers STATUS and MODE that instructions read. */
 enum gp_isa_status {
 	GP_ISA_STATUS_SCC = 1u << 0,
+	GP_ISA_STATUS_USER_PRIORITY = 3u << 3,
 	GP_ISA_STATUS_PRIV = 1u << 5,
 	GP_ISA_STATUS_EXECZ = 1u << 9,
 	GP_ISA_STATUS_VCCZ = 1u << 10,
 	GP_ISA_STATUS_IN_GROUP = 1u << 11,
 	GP_ISA_STATUS_HALT = 1u << 13,
 	GP_ISA_STATUS_VALID = 1u << 16,
+	GP_ISA_STATUS_DEBUG_USER = 1u << 20,
+	GP_ISA_STATUS_DEBUG_SYSTEM = 1u << 21,
 };
 #define GP_ISA_MODE_ROUND_32   0x3u  /* 0 nearest even, 1 up, 2 down, 3 to zero */
 #define GP_ISA_MODE_ROUND_64   0xcu  /* of f64 and f16 */
@@ -110,15 +114,18 @@ enum gp_isa_status {
 #define GP_ISA_MODE_IEEE       (1u << 9)
 #define GP_ISA_MODE_FP16_OVFL  (1u << 23)
 #define GP_ISA_MODE_GPR_IDX    (1u << 27) /* s_set_gpr_idx_on: M0 moves vector registers */
+#define GP_ISA_MODE_SKIP       (1u << 28) /* s_setvskip: no vector instructions */
 
 struct gp_isa_wave {
 	u64 pc;
 	u32 s[GP_ISA_SCALARS]; /* pairs are little-endian: exec is s[126] and s[127] */
 	bool scc;
+	u32 status; /* but for SCC, EXECZ and VCCZ, which are made from others */
 	u32 mode, trapsts;
-	u32 hw_id, xcc_id; /* of s_getreg */
-	u32 barrier;       /* group->barrier when it arrived */
-	bool at_barrier;   /* has arrived and was not released */
+	u32 hw_id, xcc_id, gpr_alloc, lds_alloc; /* of s_getreg, as the hardware has them */
+	u64 trap_base, trap_memory;              /* TBA and TMA of s_getreg */
+	u32 barrier;                             /* group->barrier when it arrived */
+	bool at_barrier;                         /* has arrived and was not released */
 	enum gp_isa_stop stop;
 	u64 fault;
 	u32 trap;

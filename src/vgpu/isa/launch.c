@@ -99,17 +99,6 @@ void gp_isa_start(const struct gp_isa_launch *launch, const u32 id[3], u32 index
 	gp_isa_set_pair(wave, GP_ISA_EXEC, start_lanes(size, index, wave));
 }
 
-/* All waves that have not ended are at the barrier: they go on. */
-static void release(struct gp_isa_group *group, struct gp_isa_wave *const waves[])
-{
-	if (!group->at_barrier || group->at_barrier + group->ended < group->waves)
-		return;
-	for (u32 i = 0; i < group->waves; i++)
-		waves[i]->at_barrier = false;
-	group->at_barrier = 0;
-	group->barrier++;
-}
-
 enum gp_isa_stop gp_isa_run_group(struct gp_isa_runner *runner, struct gp_isa_group *group,
 				  struct gp_isa_wave *const waves[], u32 budget, u32 *failed)
 {
@@ -122,7 +111,7 @@ enum gp_isa_stop gp_isa_run_group(struct gp_isa_runner *runner, struct gp_isa_gr
 			u64 before = waves[i]->executed;
 			enum gp_isa_stop stop;
 
-			if (waves[i]->at_barrier || waves[i]->stop == GP_ISA_ENDED)
+			if (waves[i]->stop == GP_ISA_ENDED)
 				continue;
 			stop = gp_isa_run(runner, waves[i], TURN);
 			used += waves[i]->executed - before;
@@ -130,9 +119,7 @@ enum gp_isa_stop gp_isa_run_group(struct gp_isa_runner *runner, struct gp_isa_gr
 				*failed = i;
 				return stop;
 			}
-			group->ended += stop == GP_ISA_ENDED;
-			idle &= stop == GP_ISA_WAITS;
-			release(group, waves);
+			idle &= stop == GP_ISA_WAITS || waves[i]->executed == before;
 		}
 		if (idle)
 			return GP_ISA_WAITS;

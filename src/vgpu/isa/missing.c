@@ -2,7 +2,7 @@
 /* Tables that are not there yet. */
 #include "vgpu/isa/inst.h"
 
-const struct gp_isa_table gp_isa_sop2, gp_isa_sopk, gp_isa_sop1, gp_isa_sopc, gp_isa_sopp;
+const struct gp_isa_table gp_isa_sop2, gp_isa_sopk, gp_isa_sop1, gp_isa_sopc;
 const struct gp_isa_table gp_isa_smem;
 const struct gp_isa_table gp_isa_vop1, gp_isa_vop2, gp_isa_vopc, gp_isa_vop3;
 const struct gp_isa_table gp_isa_vop3p;

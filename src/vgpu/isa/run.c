@@ -79,11 +79,23 @@ static const struct gp_isa_inst *fetch(struct gp_isa_runner *runner, struct gp_i
 	return inst;
 }
 
+/* What keeps a wave from its next instruction. A barrier that the others have reached meanwhile
+ * does not. */
+static enum gp_isa_stop held(struct gp_isa_wave *wave)
+{
+	if ((wave->status & (GP_ISA_STATUS_HALT | GP_ISA_STATUS_PRIV)) == GP_ISA_STATUS_HALT)
+		return GP_ISA_WAITS;
+	if (wave->at_barrier && wave->group->barrier == wave->barrier)
+		return GP_ISA_AT_BARRIER;
+	wave->at_barrier = false;
+	return GP_ISA_RUNNING;
+}
+
 enum gp_isa_stop gp_isa_run(struct gp_isa_runner *runner, struct gp_isa_wave *wave, u32 budget)
 {
 	unsigned int environment = _mm_getcsr();
 
-	wave->stop = GP_ISA_RUNNING;
+	wave->stop = held(wave);
 	runner->csr = 0;
 	while (budget-- && wave->stop == GP_ISA_RUNNING) {
 		const struct gp_isa_inst *inst = fetch(runner, wave);
@@ -96,7 +108,8 @@ enum gp_isa_stop gp_isa_run(struct gp_isa_runner *runner, struct gp_isa_wave *wa
 			break;
 		}
 		wave->pc = pc + inst->words * sizeof(u32);
-		wave->stop = inst->op->execute(runner, wave, inst);
+		if (!(wave->mode & GP_ISA_MODE_SKIP) || inst->format < GP_ISA_VOP1)
+			wave->stop = inst->op->execute(runner, wave, inst);
 		if (wave->stop >= GP_ISA_FAULT)
 			wave->pc = pc;
 		else
