@@ -124,8 +124,9 @@ struct gp_isa_wave {
 	u32 mode, trapsts;
 	u32 hw_id, xcc_id, gpr_alloc, lds_alloc; /* of s_getreg, as the hardware has them */
 	u64 trap_base, trap_memory;              /* TBA and TMA of s_getreg */
-	u32 barrier;                             /* group->barrier when it arrived */
-	bool at_barrier;                         /* has arrived and was not released */
+	u64 doorbell;    /* what s_sendmsg(MSG_GET_DOORBELL) puts into EXEC */
+	u32 barrier;     /* group->barrier when it arrived */
+	bool at_barrier; /* has arrived and was not released */
 	enum gp_isa_stop stop;
 	u64 fault;
 	u32 trap;

@@ -2,8 +2,6 @@
 /* Tables that are not there yet. */
 #include "vgpu/isa/inst.h"
 
-const struct gp_isa_table gp_isa_sop2, gp_isa_sopk, gp_isa_sop1, gp_isa_sopc;
-const struct gp_isa_table gp_isa_smem;
 const struct gp_isa_table gp_isa_vop1, gp_isa_vop2, gp_isa_vopc, gp_isa_vop3;
 const struct gp_isa_table gp_isa_vop3p;
 const struct gp_isa_table gp_isa_ds, gp_isa_flat, gp_isa_global, gp_isa_scratch;

@@ -6,6 +6,8 @@
 #include "vgpu/isa/lanes.h"
 
 #define PRIORITY_SHIFT 3
+#define GET_DOORBELL   10 /* the message that has an answer, in EXEC */
+#define SLEEP_TIME     0x7fu
 #define INDEX_MODE     0xf000u /* of M0: which operands s_set_gpr_idx_on indexes */
 
 /* What a branch depends on. */
@@ -79,8 +81,7 @@ static enum gp_isa_stop sleep(struct gp_isa_runner *runner, struct gp_isa_wave *
 {
 	(void)runner;
 	(void)wave;
-	(void)inst;
-	return GP_ISA_WAITS;
+	return inst->literal & SLEEP_TIME ? GP_ISA_WAITS : GP_ISA_RUNNING;
 }
 
 static void barrier_check(struct gp_isa_group *group)
@@ -115,6 +116,12 @@ static enum gp_isa_stop end(struct gp_isa_runner *runner, struct gp_isa_wave *wa
 	return GP_ISA_ENDED;
 }
 
+static enum gp_isa_stop kill(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+			     const struct gp_isa_inst *inst)
+{
+	return inst->literal & 1 ? end(runner, wave, inst) : GP_ISA_RUNNING;
+}
+
 static enum gp_isa_stop halt(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 			     const struct gp_isa_inst *inst)
 {
@@ -138,6 +145,10 @@ static enum gp_isa_stop priority(struct gp_isa_runner *runner, struct gp_isa_wav
 static enum gp_isa_stop message(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 				const struct gp_isa_inst *inst)
 {
+	if ((inst->literal & 0xf) == GET_DOORBELL) {
+		gp_isa_set_pair(wave, GP_ISA_EXEC, wave->doorbell);
+		return GP_ISA_RUNNING;
+	}
 	runner->host->message(runner->host->data, inst->literal, wave->s[GP_ISA_M0]);
 	return GP_ISA_RUNNING;
 }
@@ -177,40 +188,40 @@ static enum gp_isa_stop index_mode(struct gp_isa_runner *runner, struct gp_isa_w
 	return GP_ISA_RUNNING;
 }
 
-/* Refused: s_setkill (a command of the host), s_endpgm_ordered_ps_done (pixel shaders). */
+/* Refused: s_endpgm_ordered_ps_done (pixel shaders). */
 /* clang-format off */
 static const struct gp_isa_op ops[] = {
-	[0x00] = {"s_nop", nothing},
-	[0x01] = {"s_endpgm", end},
-	[0x02] = {"s_branch", branch, .shape = ALWAYS},
-	[0x03] = {"s_wakeup", nothing},
-	[0x04] = {"s_cbranch_scc0", branch, .shape = SCC_ZERO},
-	[0x05] = {"s_cbranch_scc1", branch, .shape = SCC_SET},
-	[0x06] = {"s_cbranch_vccz", branch, .shape = VCC_ZERO},
-	[0x07] = {"s_cbranch_vccnz", branch, .shape = VCC_SET},
-	[0x08] = {"s_cbranch_execz", branch, .shape = EXEC_ZERO},
-	[0x09] = {"s_cbranch_execnz", branch, .shape = EXEC_SET},
-	[0x0a] = {"s_barrier", barrier},
-	[0x0b] = {"s_setkill", NULL},
-	[0x0c] = {"s_waitcnt", nothing},
-	[0x0d] = {"s_sethalt", halt},
-	[0x0e] = {"s_sleep", sleep},
-	[0x0f] = {"s_setprio", priority},
-	[0x10] = {"s_sendmsg", message},
-	[0x11] = {"s_sendmsghalt", message_halt},
-	[0x12] = {"s_trap", trap},
-	[0x13] = {"s_icache_inv", nothing},
-	[0x14] = {"s_incperflevel", nothing},
-	[0x15] = {"s_decperflevel", nothing},
-	[0x16] = {"s_ttracedata", nothing},
-	[0x17] = {"s_cbranch_cdbgsys", branch, .shape = DEBUG_SYSTEM},
-	[0x18] = {"s_cbranch_cdbguser", branch, .shape = DEBUG_USER},
-	[0x19] = {"s_cbranch_cdbgsys_or_user", branch, .shape = DEBUG_ANY},
-	[0x1a] = {"s_cbranch_cdbgsys_and_user", branch, .shape = DEBUG_BOTH},
-	[0x1b] = {"s_endpgm_saved", end},
-	[0x1c] = {"s_set_gpr_idx_off", index_off},
-	[0x1d] = {"s_set_gpr_idx_mode", index_mode},
-	[0x1e] = {"s_endpgm_ordered_ps_done", NULL},
+	[0x00] = {"s_nop", .execute = nothing},
+	[0x01] = {"s_endpgm", .execute = end},
+	[0x02] = {"s_branch", .execute = branch, .shape = ALWAYS},
+	[0x03] = {"s_wakeup", .execute = nothing},
+	[0x04] = {"s_cbranch_scc0", .execute = branch, .shape = SCC_ZERO},
+	[0x05] = {"s_cbranch_scc1", .execute = branch, .shape = SCC_SET},
+	[0x06] = {"s_cbranch_vccz", .execute = branch, .shape = VCC_ZERO},
+	[0x07] = {"s_cbranch_vccnz", .execute = branch, .shape = VCC_SET},
+	[0x08] = {"s_cbranch_execz", .execute = branch, .shape = EXEC_ZERO},
+	[0x09] = {"s_cbranch_execnz", .execute = branch, .shape = EXEC_SET},
+	[0x0a] = {"s_barrier", .execute = barrier},
+	[0x0b] = {"s_setkill", .execute = kill},
+	[0x0c] = {"s_waitcnt", .execute = nothing},
+	[0x0d] = {"s_sethalt", .execute = halt},
+	[0x0e] = {"s_sleep", .execute = sleep},
+	[0x0f] = {"s_setprio", .execute = priority},
+	[0x10] = {"s_sendmsg", .execute = message},
+	[0x11] = {"s_sendmsghalt", .execute = message_halt},
+	[0x12] = {"s_trap", .execute = trap},
+	[0x13] = {"s_icache_inv", .execute = nothing},
+	[0x14] = {"s_incperflevel", .execute = nothing},
+	[0x15] = {"s_decperflevel", .execute = nothing},
+	[0x16] = {"s_ttracedata", .execute = nothing},
+	[0x17] = {"s_cbranch_cdbgsys", .execute = branch, .shape = DEBUG_SYSTEM},
+	[0x18] = {"s_cbranch_cdbguser", .execute = branch, .shape = DEBUG_USER},
+	[0x19] = {"s_cbranch_cdbgsys_or_user", .execute = branch, .shape = DEBUG_ANY},
+	[0x1a] = {"s_cbranch_cdbgsys_and_user", .execute = branch, .shape = DEBUG_BOTH},
+	[0x1b] = {"s_endpgm_saved", .execute = end},
+	[0x1c] = {"s_set_gpr_idx_off", .execute = index_off},
+	[0x1d] = {"s_set_gpr_idx_mode", .execute = index_mode},
+	[0x1e] = {.name = "s_endpgm_ordered_ps_done"},
 };
 /* clang-format on */
 
