@@ -104,7 +104,13 @@
 
 #define GP_PM4_SH_BASE          0x2c00
 #define GP_PM4_NUM_THREAD_X     0x2e07
+#define GP_PM4_PGM_LO           0x2e0c /* address / 256; its upper part follows */
+#define GP_PM4_SCRATCH_BASE_LO  0x2e10 /* gfx940 and later; address / 256 */
 #define GP_PM4_PGM_RSRC1        0x2e12
+#define GP_PM4_PGM_RSRC2        0x2e13
+#define GP_PM4_TMPRING_SIZE     0x2e18
+#define GP_PM4_USER_DATA        0x2e40
+#define GP_PM4_USER_DATAS       16
 
 enum gp_pm4_release_data {
 	GP_PM4_DATA_LOW = 1,

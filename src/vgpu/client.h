@@ -71,6 +71,13 @@ void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64
 /* Copies that answer -EFAULT instead of killing the process. */
 int gp_vgpu_copy_in(void *to, u64 from, size_t size);
 int gp_vgpu_copy_out(u64 to, const void *from, size_t size);
+/* Whether a store there does not kill the process; asked without touching what is there. */
+bool gp_vgpu_can_write(const void *at, size_t size);
+/* Whether the kernel can say so (Linux 5.14). */
+bool gp_vgpu_can_ask(void);
+/* CPU address of the page of 4 KiB that the GPU has there, or NULL if it cannot be read, or
+ * (`write`) not be written. */
+void *gp_vgpu_gpu_page(struct gp_vgpu_client *client, u32 gpu_id, u64 va, bool write);
 /* ---- events.c ---- */
 
 /* Wakes every waiter of the event, as the GPU does at the end of a signal. Any thread. */

@@ -12,7 +12,7 @@
 
 #include "gpufile/kernels.h"
 
-#define GP_VGPU_VERSION     2
+#define GP_VGPU_VERSION     3
 #define GP_VGPU_ENV         "GPREEMPT_VGPU" /* directory of the virtual GPU */
 #define GP_VGPU_SOCKET      "socket"        /* in that directory */
 #define GP_VGPU_ROOT        "root"          /* its sys/, proc/, dev/ tree, in that directory */
@@ -154,6 +154,8 @@ struct gp_vgpu_welcome {
 	u32 kfd_minor;      /* reported by GET_VERSION */
 	u32 strict;         /* CREATE_QUEUE checks buffers as 6.12 does (personality native) */
 	u32 runtime_enable; /* the client calls RUNTIME_ENABLE itself when it opens /dev/kfd */
+	u32 compute;        /* kernels are executed; otherwise only time passes */
+	u32 pad;
 	u64 shared_bytes;
 	u64 raw_epoch_ns;   /* CLOCK_MONOTONIC_RAW at model time 0 */
 	u64 speed_permille; /* model nanoseconds per 1000 real ones */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "vgpu/cp/cp_state.h"
 
@@ -15,29 +14,6 @@ static u8 *probe(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size)
 	return memory;
 }
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-/* Without touching what is there: a store of ours must not kill the program. */
-static bool can_write(const void *at, size_t size)
-{
-	uintptr_t first = (uintptr_t)at & ~(uintptr_t)(GP_CP_PAGE_BYTES - 1);
-	uintptr_t end = (uintptr_t)at + size;
-	int saved = errno;
-	bool can = madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0;
-
-	errno = saved;
-	return can;
-}
-
-bool gp_vgpu_cp_can_ask(void)
-{
-	_Alignas(GP_CP_PAGE_BYTES) char page[GP_CP_PAGE_BYTES] = {0};
-
-	return can_write(page, 1);
-}
-
 void *gp_vgpu_cp_place(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size)
 {
 	struct gp_vgpu_cp_page *entry = &cp->pages[va / GP_CP_PAGE_BYTES % GP_CP_PAGES];
@@ -47,7 +23,7 @@ void *gp_vgpu_cp_place(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size)
 
 	if (!memory || !cp->can_ask || (cached && entry->writable))
 		return memory;
-	if (!can_write(memory, size))
+	if (!gp_vgpu_can_write(memory, size))
 		return NULL;
 	if (cached)
 		entry->writable = true;

@@ -157,6 +157,7 @@ static bool hand_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	ring->serial = bit && gp_aql_type(packet->header) != GP_AQL_KERNEL_DISPATCH;
 	ring->fetched++;
 	record->end = ring->fetched;
+	record->ordered = work->flags & GP_VGPU_BARRIER;
 	record->blit = blit;
 	memcpy(record->packet, packet, sizeof(record->packet));
 	gp_vgpu_cp_submit(cp, record, work);
@@ -233,7 +234,7 @@ void gp_vgpu_cp_aql_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *rin
 	u64 signal = record->barrier.completion_signal; /* at the same place in every packet */
 	u64 fault = 0;
 
-	if (record->blit != GP_CP_BLIT_NONE &&
+	if (record->blit != GP_CP_BLIT_NONE && !record->ended &&
 	    gp_vgpu_cp_blit(cp, ring->gpu_id, record->blit, record->dispatch.kernarg_address,
 			    &fault)) {
 		gp_vgpu_cp_fault(cp, ring, fault);

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "vgpu/cp/cp_state.h"
+#include "vgpu/compute/compute.h"
+#include "vgpu/cp/execute.h"
 
 #define STACK_BYTES   (256u << 10)
 #define LINGER_NS     150000 /* stay awake after the last activity before protecting doorbells */
@@ -62,6 +63,8 @@ static void cp_free(struct gp_vgpu_cp *cp)
 		munmap(cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
 	if (cp->command_fd >= 0)
 		gp_vgpu_close_own(cp->command_fd);
+	if (cp->compute)
+		gp_vgpu_compute_free(cp->compute);
 	free(cp->kernels);
 	free(cp);
 }
@@ -73,7 +76,7 @@ static struct gp_vgpu_cp *cp_new(struct gp_vgpu_client *client)
 	if (!cp)
 		return NULL;
 	cp->client = client;
-	cp->can_ask = gp_vgpu_cp_can_ask();
+	cp->can_ask = gp_vgpu_can_ask();
 	pthread_mutex_init(&cp->lock, NULL);
 	gp_vgpu_cp_doorbells_init(&cp->doorbells);
 	cp->command_fd = gp_vgpu_own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -141,7 +144,9 @@ struct gp_vgpu_cp_record *gp_vgpu_cp_record_take(struct gp_vgpu_cp *cp,
 	generation = record->generation + 1;
 	record->generation = generation;
 	record->ring = (u32)(ring - cp->rings);
-	record->launched = false;
+	record->launched = record->ended = record->completed = false;
+	record->ordered = true;
+	record->launch = NULL;
 	record->blit = GP_CP_BLIT_NONE;
 	record->words = 0;
 	ring->in_flight++;
@@ -151,6 +156,8 @@ struct gp_vgpu_cp_record *gp_vgpu_cp_record_take(struct gp_vgpu_cp *cp,
 void gp_vgpu_cp_record_free(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record)
 {
 	cp->rings[record->ring].in_flight--;
+	free(record->launch);
+	record->launch = NULL;
 	record->ring = GP_CP_NONE;
 	record->next_free = cp->free_record;
 	cp->free_record = (u32)(record - cp->records);
@@ -211,11 +218,28 @@ static void take_news(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 	}
 }
 
+void gp_vgpu_cp_complete(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record,
+			 const struct gp_vgpu_done *done)
+{
+	struct gp_vgpu_cp_ring *ring = &cp->rings[record->ring];
+
+	if (!ring->faulted) {
+		if (ring->sdma)
+			gp_vgpu_cp_sdma_completed(cp, ring, record, done);
+		else if (ring->pm4_packets)
+			gp_vgpu_cp_pm4_completed(cp, ring, record, done);
+		else
+			gp_vgpu_cp_aql_completed(cp, ring, record, done);
+	}
+	gp_vgpu_cp_record_free(cp, record);
+}
+
 static void take_done(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 {
 	u32 index = (u32)done->tag;
 	struct gp_vgpu_cp_record *record;
 	struct gp_vgpu_cp_ring *ring;
+	bool computes, first;
 
 	if (done->kind > GP_VGPU_COMPLETED) {
 		take_news(cp, done);
@@ -232,18 +256,14 @@ static void take_done(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 		gp_vgpu_cp_aql_launched(ring, record);
 		cp->client->shared->mirrors[ring->queue.id].read_index = record->end;
 	}
+	computes = !ring->sdma && gp_vgpu_cp_computes(cp);
+	first = !record->launched;
 	record->launched = true;
-	if (done->kind != GP_VGPU_COMPLETED)
+	if (computes && first)
+		gp_vgpu_cp_execute(cp, record);
+	if (done->kind != GP_VGPU_COMPLETED || (computes && !gp_vgpu_cp_executed(cp, record, done)))
 		return;
-	if (!ring->faulted) {
-		if (ring->sdma)
-			gp_vgpu_cp_sdma_completed(cp, ring, record, done);
-		else if (ring->pm4_packets)
-			gp_vgpu_cp_pm4_completed(cp, ring, record, done);
-		else
-			gp_vgpu_cp_aql_completed(cp, ring, record, done);
-	}
-	gp_vgpu_cp_record_free(cp, record);
+	gp_vgpu_cp_complete(cp, record, done);
 }
 
 static bool take_dones(struct gp_vgpu_cp *cp)
@@ -287,7 +307,8 @@ bool gp_vgpu_cp_step(struct gp_vgpu_cp *cp)
 	bool moved;
 
 	cp->step++;
-	moved = take_dones(cp);
+	moved = gp_vgpu_cp_execute_step(cp);
+	moved |= take_dones(cp);
 
 	for (u32 i = 0; i < cp->ring_end; i++) {
 		struct gp_vgpu_cp_ring *ring = &cp->rings[i];

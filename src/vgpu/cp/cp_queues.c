@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vgpu/cp/cp_state.h"
+#include "vgpu/compute/compute.h"
+#include "vgpu/cp/execute.h"
 
 /* CPU address of what the GPU has at va; the same number where the driver does not check. */
 static void *translate(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, u64 size)
@@ -62,6 +63,7 @@ static void forget(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u32 index = (u32)(ring - cp->rings);
 
+	gp_vgpu_cp_execute_drop(cp, ring->queue.id);
 	for (u32 i = 0; ring->in_flight && i < GP_CP_RECORDS; i++) {
 		if (cp->records[i].generation && cp->records[i].ring == index)
 			gp_vgpu_cp_record_free(cp, &cp->records[i]);
@@ -210,6 +212,8 @@ void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size)
 		ring->faulted = true;
 	}
 	cp->step++; /* pages known to be readable may not be any more */
+	if (cp->compute)
+		gp_vgpu_compute_flush(cp->compute);
 	pthread_mutex_unlock(&cp->lock);
 }
 

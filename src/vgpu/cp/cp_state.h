@@ -16,6 +16,7 @@
 #include "abi/amd_queue.h"
 #include "abi/amd_signal.h"
 #include "abi/aql.h"
+#include "abi/pm4.h"
 #include "vgpu/cp/cp.h"
 
 #define GP_CP_RECORDS          GP_VGPU_WORK_SLOTS
@@ -28,6 +29,8 @@
 #define GP_CP_PAGES            64 /* remembered as readable; power of two */
 
 struct gp_vgpu_cp_kernels; /* kernel.c */
+struct gp_vgpu_compute;    /* vgpu/compute */
+struct gp_isa_launch;      /* vgpu/isa */
 
 /* The effect of a kernel on memory when it completes; GP_CP_BLIT_NONE: only time passes. */
 enum gp_vgpu_cp_blit {
@@ -87,11 +90,17 @@ struct gp_vgpu_cp_ring {
 	u64 fetched, launched; /* packets (AQL), bytes (SDMA) or dwords (PM4) */
 	struct {
 		u64 buffer, at, end; /* the indirect buffer it is in, 0 = none; dwords */
-		u32 threads[3];      /* COMPUTE_NUM_THREAD_X to _Z */
-		u32 rsrc1;
+		/* Registers that a dispatch needs. */
+		u32 threads[3]; /* COMPUTE_NUM_THREAD_X to _Z */
+		u32 rsrc1, rsrc2, tmpring;
+		u32 program[2], scratch[2]; /* addresses / 256 */
+		u32 user[GP_PM4_USER_DATAS];
 		u32 chained; /* indirect buffers since the ring */
 	} pm4;
 	u32 in_flight; /* records */
+	/* Where the machine computes (execute.h): packets that were launched and wait for those
+	 * before them, as record + 1, and dispatches whose waves have not ended. */
+	u32 line_first, line_last, computing;
 };
 
 /* A packet (AQL) or a command of several (SDMA) that the server has. */
@@ -100,6 +109,13 @@ struct gp_vgpu_cp_record {
 	u32 generation; /* counts uses, so that a late answer about an old one is not taken */
 	u32 next_free;
 	bool launched;
+	bool ordered; /* everything before it in its ring is over when it begins */
+	/* Where the machine computes: its waves have ended; the model has completed it, with
+	 * `done`. */
+	bool ended, completed;
+	u32 next_in_line;
+	struct gp_vgpu_done done;
+	struct gp_isa_launch *launch; /* PM4: a dispatch */
 	enum gp_vgpu_cp_blit blit;
 	u64 end; /* read index once launched (AQL) or complete */
 	u32 words;
@@ -158,6 +174,8 @@ struct gp_vgpu_cp {
 	u64 step;
 	bool submitted; /* since the server was last woken */
 	struct gp_vgpu_cp_kernels *kernels;
+	struct gp_vgpu_compute *compute; /* execute.c; NULL until a kernel is executed */
+	bool cannot_compute;
 	u8 *scratchpad; /* GP_CP_SCRATCHPAD_BYTES, for fills */
 	u64 active_ns;  /* when something last happened */
 	u64 idle_ns;    /* polling interval without userfaultfd */
@@ -178,6 +196,9 @@ void gp_vgpu_cp_record_free(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *rec
 /* Puts the record's work into the ring to the server; fills queue_id and tag. */
 void gp_vgpu_cp_submit(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record,
 		       struct gp_vgpu_work *work);
+/* The packet is over: its effects, its signal, and the record is free. */
+void gp_vgpu_cp_complete(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record,
+			 const struct gp_vgpu_done *done);
 /* One pass over everything: answers of the server, then rings. True if anything moved. */
 bool gp_vgpu_cp_step(struct gp_vgpu_cp *cp);
 
@@ -200,8 +221,6 @@ void gp_vgpu_cp_doorbells_release(struct gp_vgpu_cp *cp);
 void *gp_vgpu_cp_pointer(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size);
 /* The same for memory that is about to be written; NULL where that is not allowed. */
 void *gp_vgpu_cp_place(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size);
-/* Whether the kernel can say so. */
-bool gp_vgpu_cp_can_ask(void);
 int gp_vgpu_cp_read(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, void *to, size_t size);
 int gp_vgpu_cp_write(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, const void *from, size_t size);
 /* On -EFAULT *fault is the address that was not mapped. */
@@ -259,7 +278,7 @@ bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
 void gp_vgpu_cp_sdma_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 			       struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done);
 
-/* ---- pm4.c, pm4_execute.c ---- */
+/* ---- pm4.c, pm4_dispatch.c, pm4_execute.c ---- */
 
 bool gp_vgpu_cp_pm4_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
 void gp_vgpu_cp_pm4_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
@@ -268,6 +287,13 @@ void gp_vgpu_cp_pm4_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *rin
 u32 gp_vgpu_cp_pm4_word(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring, u64 buffer,
 			u64 at);
 u32 gp_vgpu_cp_pm4_words(u32 header); /* of the whole packet; 0 = no packet */
+/* A register of compute was written. */
+void gp_vgpu_cp_pm4_register(struct gp_vgpu_cp_ring *ring, u32 number, u32 value);
+/* The dispatch whose sizes and initiator are `words`: its cost, and in *launch (NULL: nothing is
+ * executed) what to execute. */
+void gp_vgpu_cp_pm4_dispatch(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring,
+			     const u32 words[4], struct gp_vgpu_work *work,
+			     struct gp_isa_launch **launch);
 /* Says why and where, and the queue stands still; the program learns of a hardware exception. */
 void gp_vgpu_cp_pm4_stop(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const char *why,
 			 u64 where);

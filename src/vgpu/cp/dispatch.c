@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 
-#include "vgpu/cp/cp_state.h"
+#include "vgpu/cp/execute.h"
 
 /* Days of work; more would overflow the model's time. */
 #define WORKGROUPS_MAX (1ull << 36)
@@ -90,7 +90,7 @@ enum gp_vgpu_cp_verdict gp_vgpu_cp_dispatch(struct gp_vgpu_cp *cp, struct gp_vgp
 	if (*error)
 		return GP_CP_ERROR_OUT;
 	if (gp_vgpu_cp_kernel(cp, ring->queue.gpu_index, packet->kernel_object, &kernel) ||
-	    kernel.blit == GP_CP_BLIT_UNKNOWN) {
+	    (kernel.blit == GP_CP_BLIT_UNKNOWN && !gp_vgpu_cp_computes(cp))) {
 		*error = GP_AQL_ERROR_CODE;
 		return GP_CP_ERROR_OUT;
 	}

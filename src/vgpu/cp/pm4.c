@@ -11,16 +11,14 @@
  * the program gets the event of a hardware exception.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/bits.h"
-#include "abi/pm4.h"
 #include "vgpu/cp/cp_state.h"
 
-#define COMMAND_WORDS  4096 /* of one command, so that none takes too long */
-#define CHAIN_MAX      4096 /* indirect buffers that one packet of the ring may lead to */
-#define WORKGROUPS_MAX (1ull << 36)
-#define WORKGROUP_NS   10000 /* code without a name costs what an unknown kernel does */
+#define COMMAND_WORDS 4096 /* of one command, so that none takes too long */
+#define CHAIN_MAX     4096 /* indirect buffers that one packet of the ring may lead to */
 
 u32 gp_vgpu_cp_pm4_word(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring, u64 buffer,
 			u64 at)
@@ -105,13 +103,8 @@ static void registers_note(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	u32 first = gp_bits(gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at + 1), 0, 15);
 
 	for (u32 i = 2; i < words; i++) {
-		u32 number = GP_PM4_SH_BASE + first + i - 2;
-		u32 value = gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at + i);
-
-		if (number >= GP_PM4_NUM_THREAD_X && number < GP_PM4_NUM_THREAD_X + 3)
-			ring->pm4.threads[number - GP_PM4_NUM_THREAD_X] = gp_bits(value, 0, 15);
-		else if (number == GP_PM4_PGM_RSRC1)
-			ring->pm4.rsrc1 = value;
+		gp_vgpu_cp_pm4_register(ring, GP_PM4_SH_BASE + first + i - 2,
+					gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at + i));
 	}
 }
 
@@ -191,43 +184,6 @@ static bool wait_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const
 		      gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at + 4));
 }
 
-/* ---- dispatches ---- */
-
-static u64 groups_of(u32 dimension, u32 threads, bool in_threads)
-{
-	return in_threads ? ((u64)dimension + threads - 1) / threads : dimension;
-}
-
-static void dispatch_fill(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring,
-			  const struct place *from, struct gp_vgpu_work *work)
-{
-	const struct gp_vgpu_gpu *gpu = &cp->client->machine.gpus[ring->queue.gpu_index];
-	bool in_threads =
-		gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at + 4) & GP_PM4_DISPATCH_THREADS;
-	u64 groups = 1, threads = 1;
-
-	for (u32 i = 0; i < 3; i++) {
-		u32 size = ring->pm4.threads[i] ? ring->pm4.threads[i] : 1;
-
-		threads *= size;
-		if (__builtin_mul_overflow(groups,
-					   groups_of(gp_vgpu_cp_pm4_word(cp, ring, from->buffer,
-									 from->at + 1 + i),
-						     size, in_threads),
-					   &groups))
-			groups = WORKGROUPS_MAX;
-	}
-	if (threads > GP_GFX9_WORKGROUP_MAX)
-		threads = GP_GFX9_WORKGROUP_MAX;
-	*work = (struct gp_vgpu_work){
-		.flags = GP_VGPU_BARRIER | (groups ? GP_VGPU_KERNEL : 0),
-		.workgroups = groups < WORKGROUPS_MAX ? groups : WORKGROUPS_MAX,
-		.workgroup_ns = WORKGROUP_NS,
-		.waves_per_workgroup = (u32)((threads + gpu->wave_size - 1) / gpu->wave_size),
-		.vgprs = gp_kernel_vgprs(ring->pm4.rsrc1, gpu->gfx_version),
-	};
-}
-
 /* ---- fetch ---- */
 
 enum kind { EFFECT, NOTHING, DISPATCH, WAIT, BUFFER, UNKNOWN };
@@ -261,12 +217,15 @@ static enum kind kind_of(u32 header)
 }
 
 static bool hand_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const struct place *from,
-		      u64 words, struct gp_vgpu_work *work)
+		      u64 words, struct gp_vgpu_work *work, struct gp_isa_launch *launch)
 {
 	struct gp_vgpu_cp_record *record = gp_vgpu_cp_record_take(cp, ring);
 
-	if (!record)
+	if (!record) {
+		free(launch);
 		return false;
+	}
+	record->launch = launch;
 	record->words = work->flags & GP_VGPU_KERNEL ? 0 : (u32)words;
 	record->pm4.buffer = from->buffer;
 	record->pm4.at = from->at;
@@ -274,6 +233,19 @@ static bool hand_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const
 	record->end = ring->fetched;
 	gp_vgpu_cp_submit(cp, record, work);
 	return true;
+}
+
+static bool dispatch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const struct place *from,
+		     u32 words)
+{
+	struct gp_isa_launch *launch = NULL;
+	struct gp_vgpu_work work;
+	u32 sizes[4];
+
+	for (u32 i = 0; i < GP_ARRAY_SIZE(sizes); i++)
+		sizes[i] = gp_vgpu_cp_pm4_word(cp, ring, from->buffer, from->at + 1 + i);
+	gp_vgpu_cp_pm4_dispatch(cp, ring, sizes, &work, &launch);
+	return hand_over(cp, ring, from, words, &work, launch);
 }
 
 /* Words of the packets that belong to one command, the first of which is at `from`. */
@@ -337,11 +309,10 @@ bool gp_vgpu_cp_pm4_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 				ring->hold = GP_CP_WAITING;
 			return false;
 		}
-		return hand_over(cp, ring, &from, words, &work);
+		return hand_over(cp, ring, &from, words, &work, NULL);
 	case DISPATCH:
-		dispatch_fill(cp, ring, &from, &work);
-		return hand_over(cp, ring, &from, words, &work);
+		return dispatch(cp, ring, &from, words);
 	default:
-		return hand_over(cp, ring, &from, stretch(cp, ring, &from), &work);
+		return hand_over(cp, ring, &from, stretch(cp, ring, &from), &work, NULL);
 	}
 }

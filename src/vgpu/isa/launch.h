@@ -22,7 +22,7 @@ struct gp_isa_launch {
 	u32 lds_bytes;
 	u64 scratch;       /* address of the private memory of all waves, 0 = none */
 	u32 scratch_bytes; /* of a wave */
-	u32 private_bytes; /* of a lane */
+	u32 scratch_waves; /* waves it is enough for */
 };
 
 /* Groups in each direction. */

@@ -20,6 +20,9 @@ static const struct gp_option options[] = {
 	{GP_VGPU_OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("call RUNTIME_ENABLE for every program, because old\n"
 	    "runtimes do not")},
+	{GP_VGPU_OPTION_COMPUTE, "compute", GP_REQUIRED_ARGUMENT, "on|off", GP_COMPLETE_NONE,
+	 N_("execute the instructions of kernels (default off: they\n"
+	    "only take time)")},
 	{GP_VGPU_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("seed for the variation of kernel times (default 1)")},
 	{GP_VGPU_OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,

@@ -138,6 +138,13 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 	case GP_VGPU_OPTION_RUNTIME_ENABLE:
 		options->server.runtime_enable = true;
 		return 0;
+	case GP_VGPU_OPTION_COMPUTE:
+		if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+			return gp_usage_error(&gp_vgpu_command,
+					      "invalid value '%s' of --compute (use on or off)",
+					      value);
+		options->server.compute = strcmp(value, "on") == 0;
+		return 0;
 	case GP_VGPU_OPTION_SEED:
 		return gp_option_count(&gp_vgpu_command, "seed", value, 0, UINT64_MAX,
 				       &options->server.seed);

@@ -51,6 +51,7 @@ struct gp_vgpu_server_options {
 	u64 seed;
 	enum gp_vgpu_server_era era;
 	bool runtime_enable; /* on behalf of runtimes too old to call it */
+	bool compute;        /* clients execute kernels */
 	u32 gpu_count;
 	u32 preemption_timeout_ms;
 	bool checkpoint; /* callers count as having CAP_CHECKPOINT_RESTORE */
