@@ -214,6 +214,9 @@ struct gp_vgpu_ring {
 struct gp_vgpu_mirror {
 	u64 write_index; /* packets (AQL) or bytes (SDMA) the application has announced */
 	u64 read_index;  /* and those that were launched */
+	/* Where clients execute kernels. `off` is written by the server, and odd while the queue is
+	 * off the hardware; the client repeats it when no wave of the queue executes any more. */
+	u32 off, off_seen;
 };
 
 /*

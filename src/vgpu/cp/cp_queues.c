@@ -101,10 +101,8 @@ static int fill_in(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	*ring->doorbell = UINT64_MAX; /* the first value rung may be 0 */
 	if (!ring->sdma && !ring->pm4_packets)
 		ring->amd_queue = find_amd_queue(ring);
-	cp->client->shared->mirrors[queue->id] = (struct gp_vgpu_mirror){
-		.write_index = ring->fetched,
-		.read_index = ring->fetched,
-	};
+	cp->client->shared->mirrors[queue->id].write_index = ring->fetched;
+	cp->client->shared->mirrors[queue->id].read_index = ring->fetched;
 	return 0;
 }
 

@@ -200,11 +200,33 @@ static void take(struct gp_vgpu_cp *cp, const struct gp_vgpu_computed *what)
 	pass(cp, ring);
 }
 
+/* Follows the server: a queue that is off the hardware stands still. */
+static bool follow(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring)
+{
+	struct gp_vgpu_mirror *mirror = &cp->client->shared->mirrors[ring->queue.id];
+	u32 off = __atomic_load_n(&mirror->off, __ATOMIC_ACQUIRE);
+
+	if (off == mirror->off_seen)
+		return false;
+	if (cp->compute && off & 1)
+		gp_vgpu_compute_hold(cp->compute, ring->queue.id);
+	else if (cp->compute)
+		gp_vgpu_compute_release(cp->compute, ring->queue.id);
+	__atomic_store_n(&mirror->off_seen, off, __ATOMIC_RELEASE);
+	cp->submitted = true; /* the server is woken */
+	return true;
+}
+
 bool gp_vgpu_cp_execute_step(struct gp_vgpu_cp *cp)
 {
 	struct gp_vgpu_computed what;
 	bool any = false;
 
+	if (!gp_vgpu_cp_computes(cp))
+		return false;
+	for (u32 i = 0; i < cp->ring_end; i++)
+		if (cp->rings[i].used)
+			any |= follow(cp, &cp->rings[i]);
 	while (cp->compute && gp_vgpu_compute_take(cp->compute, &what)) {
 		take(cp, &what);
 		any = true;

@@ -28,7 +28,9 @@ static void request_update_over(struct gp_vgpu_server *server, struct gp_vgpu_up
 		return;
 	if (error)
 		request->update_error = error;
-	if (--request->updates_pending == 0)
+	if (--request->updates_pending)
+		return;
+	if (error || !gp_vgpu_settle_wait(server, request))
 		gp_vgpu_request_updated(server, request);
 }
 
@@ -116,6 +118,7 @@ void gp_vgpu_update_silent(struct gp_vgpu_server *server, struct gp_vgpu_device 
 
 void gp_vgpu_update_forget(struct gp_vgpu_server *server, const struct gp_vgpu_request *request)
 {
+	gp_vgpu_settle_forget(server, request);
 	for (u32 i = 0; i < server->device_count; i++)
 		for (struct gp_vgpu_update *u = server->devices[i].updates; u; u = u->next)
 			if (u->request == request)
@@ -173,6 +176,7 @@ static void update_progress(struct gp_vgpu_server *server, struct gp_vgpu_device
 	if (!update)
 		return;
 	device->hung = false;
+	gp_vgpu_settle_publish(server, device, !mapped);
 	if (!mapped && !update->answered)
 		gp_vgpu_packets_switch(server, device, update, action->unmapped_queues > 0);
 	if (mapped)
@@ -317,12 +321,13 @@ void gp_vgpu_server_advance(struct gp_vgpu_server *server)
 	}
 	server->behind_ns += server->due_ns - server->now_ns;
 	server->due_ns = server->now_ns;
+	gp_vgpu_settle_check(server);
 	gp_vgpu_ring_notify(server);
 }
 
 u64 gp_vgpu_server_next(const struct gp_vgpu_server *server)
 {
-	u64 next = GP_MODEL_NEVER;
+	u64 next = gp_vgpu_settle_next(server);
 
 	for (u32 i = 0; i < server->device_count; i++) {
 		const struct gp_vgpu_device *device = &server->devices[i];

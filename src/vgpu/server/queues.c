@@ -149,6 +149,7 @@ static int queue_add(struct gp_vgpu_server *server, struct gp_vgpu_process *proc
 	process->newest = queue;
 	process->queues[queue->id] = queue;
 	process->queue_count++;
+	gp_vgpu_settle_begin(queue);
 	if (!process->device_queues[queue->device->index]++)
 		process->joined[queue->device->index] = queue->mqd_address;
 	queue->device->queue_count++;

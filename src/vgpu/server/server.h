@@ -67,6 +67,7 @@ struct gp_vgpu_queue {
 	struct gp_kfd_create_queue_args args; /* as created and updated since */
 	u32 percent, priority;
 	bool suspended, evicted, destroying;
+	u32 off, given_up; /* settle.c */
 	u64 exception_status;
 	u32 doorbell_id;             /* slot in the process's slice */
 	u32 doorbell;                /* dword index on the BAR */
@@ -225,6 +226,7 @@ struct gp_vgpu_server {
 	struct gp_vgpu_connection *connections;
 	struct gp_vgpu_process *graves; /* removed, freed at the end of the turn */
 	struct gp_vgpu_smi *smi;
+	struct gp_vgpu_request *settling;
 	u8 *message; /* room for one */
 	u64 armed_ns;
 };
@@ -246,6 +248,8 @@ struct gp_vgpu_request {
 	u32 updates_pending;
 	int update_error; /* -ETIME: the hardware did not let go */
 	bool started, waiting, interrupted, parked;
+	struct gp_vgpu_request *settle_next; /* settle.c: waits for clients, at most until then */
+	u64 settle_until;
 	void (*resume)(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 	u64 context[4]; /* the handler's own */
 };

@@ -60,6 +60,18 @@ void gp_vgpu_update_forget(struct gp_vgpu_server *server, const struct gp_vgpu_r
 /* SCH_WAVE as the driver writes it -> the model's grace. */
 u32 gp_vgpu_model_grace(u32 grace);
 
+/* ---- settle.c: clients follow when their queues are taken off or put back ---- */
+
+void gp_vgpu_settle_begin(const struct gp_vgpu_queue *queue);
+void gp_vgpu_settle_publish(struct gp_vgpu_server *server, const struct gp_vgpu_device *device,
+			    bool off);
+/* True if the request has to wait; gp_vgpu_request_updated() is called later. */
+bool gp_vgpu_settle_wait(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
+void gp_vgpu_settle_forget(struct gp_vgpu_server *server, const struct gp_vgpu_request *request);
+/* Lets those go on that have waited long enough. */
+void gp_vgpu_settle_check(struct gp_vgpu_server *server);
+u64 gp_vgpu_settle_next(const struct gp_vgpu_server *server);
+
 /* ---- evict.c: queues taken off for reasons of the driver's own, and CRIU_OP ---- */
 
 /* Why, as SMI events say it (kfd_ioctl.h, KFD_QUEUE_EVICTION_TRIGGERS). */
