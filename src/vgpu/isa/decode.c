@@ -17,6 +17,7 @@
 
 /* Opcodes whose fields differ from those of their neighbours. */
 enum {
+	SOP1_GETPC = 0x1c, /* has no source */
 	SOPK_SETREG_IMMEDIATE = 0x14,
 	VOP1_ACCVGPR_MOV = 0x52,
 	VOP2_CNDMASK = 0x00,
@@ -72,7 +73,7 @@ static void sop1_decode(struct gp_isa_inst *inst, u32 word)
 	inst->opcode = (u16)bits(word, 8, 8);
 	inst->dst = (u16)bits(word, 16, 7);
 	inst->src[0] = (u16)bits(word, 0, 8);
-	literal_add(inst, inst->src[0] == GP_ISA_LITERAL);
+	literal_add(inst, inst->src[0] == GP_ISA_LITERAL && inst->opcode != SOP1_GETPC);
 }
 
 static void sopc_decode(struct gp_isa_inst *inst, u32 word)
