@@ -15,6 +15,7 @@ struct work {
 	const struct gp_isa_matrix *shape;
 	struct gp_isa_unpacked a, b;
 	u32 a_per_lane, b_per_lane; /* k that a lane holds */
+	u32 a_shift, b_shift;       /* their logarithms */
 	u32 cbsz, abid;
 	const u32 *index; /* sparse */
 	u32 index_shift;
@@ -97,6 +98,8 @@ static void work_read(struct work *work, const struct gp_isa_wave *wave,
 
 	work->a_per_lane = stored * shape->size * shape->blocks / GP_ISA_LANES;
 	work->b_per_lane = shape->k * shape->size * shape->blocks / GP_ISA_LANES;
+	work->a_shift = (u32)__builtin_ctz(work->a_per_lane);
+	work->b_shift = (u32)__builtin_ctz(work->b_per_lane);
 	work->cbsz = inst->mfma.cbsz;
 	work->abid = inst->mfma.abid;
 	unpack(shape, shape->a, keeps, &wave->v[gp_isa_row_of(inst->src[0])], work->a_per_lane,
@@ -135,10 +138,10 @@ static void work_read_c(struct work *work, const struct gp_isa_runner *runner,
 			work->d[n][lane] = value;
 }
 
-/* Where the columns of row k of B begin. */
+/* Where the columns of row k of B begin. A lane holds a power of two of k. */
 static u32 column_of(const struct work *work, u32 block, u32 k)
 {
-	u32 group = k / work->b_per_lane, item = k % work->b_per_lane;
+	u32 group = k >> work->b_shift, item = k & (work->b_per_lane - 1);
 
 	return item * GP_ISA_LANES + work->shape->size * (block + work->shape->blocks * group);
 }
@@ -150,8 +153,8 @@ static void products_fill(const struct work *work, u32 block, u32 i, struct gp_i
 	u32 from = shape->sparse ? 0 : (block & ~((1u << work->cbsz) - 1)) + work->abid;
 
 	for (u32 s = 0; s < out->count; s++) {
-		u32 item = s % work->a_per_lane, k = s;
-		u32 lane = i + shape->size * (from + shape->blocks * (s / work->a_per_lane));
+		u32 item = s & (work->a_per_lane - 1), group = s >> work->a_shift, k = s;
+		u32 lane = i + shape->size * (from + shape->blocks * group);
 		u32 at = item * GP_ISA_LANES + lane, column;
 
 		out->a[s] = work->a.value[at];

@@ -58,6 +58,38 @@ static inline s32 item_split(struct format format, const u32 *bits, s32 *mantiss
 	return top;
 }
 
+/* The same for formats with infinities, if there are none and no NaNs: returns the largest
+ * exponent, which is larger than any number has if there are. */
+static inline s32 item_split_numbers(struct format format, const u32 *bits, s32 *mantissa,
+				     s32 *exponent)
+{
+	u32 sign_bit = format.bits - 1u, one = 1u << format.fraction, most = 0;
+
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		u32 magnitude = bits[lane] & ((1u << sign_bit) - 1);
+		u32 field = magnitude >> format.fraction;
+		u32 full = (magnitude & (one - 1)) + (field ? one : 0);
+		u32 scaled = format.fraction > GP_ISA_FRACTION
+				     ? full >> (format.fraction - GP_ISA_FRACTION)
+				     : full << (GP_ISA_FRACTION - format.fraction);
+		s32 sign = (s32)(bits[lane] << (31 - sign_bit)) >> 31;
+
+		most = field > most ? field : most;
+		exponent[lane] = scaled ? (s32)(field ? field : 1) - format.bias : ZERO_EXPONENT;
+		mantissa[lane] = ((s32)scaled ^ sign) - sign;
+	}
+	return (s32)most - format.bias;
+}
+
+/* `format` is a constant where this is called, so that the loops have constant shifts. */
+static inline s32 item_unpack(struct format format, const u32 *bits, s32 *mantissa, s32 *exponent)
+{
+	s32 most = (1 << (format.bits - 1 - format.fraction)) - 1 - format.bias;
+	s32 top = format.fnuz ? most : item_split_numbers(format, bits, mantissa, exponent);
+
+	return top < most ? top : item_split(format, bits, mantissa, exponent);
+}
+
 void gp_isa_unpack(enum gp_isa_element type, const u32 (*rows)[GP_ISA_LANES], u32 items,
 		   struct gp_isa_unpacked *out)
 {
@@ -65,22 +97,30 @@ void gp_isa_unpack(enum gp_isa_element type, const u32 (*rows)[GP_ISA_LANES], u3
 
 	out->top = ZERO_EXPONENT;
 	for (u32 item = 0; item < items; item++) {
-		u32 at = item * GP_ISA_LANES;
-		s32 top;
+		s32 *mantissa = out->value + item * GP_ISA_LANES, top;
+		s32 *exponent = out->exponent + item * GP_ISA_LANES;
 
 		item_bits(rows, item, formats[type].bits, bits.lane);
-		switch (type) { /* the same, but with constants for the compiler */
+		switch (type) {
+		case GP_ISA_ELEMENT_XF32:
+			top = item_unpack(formats[GP_ISA_ELEMENT_XF32], bits.lane, mantissa,
+					  exponent);
+			break;
 		case GP_ISA_ELEMENT_F16:
-			top = item_split((struct format){16, 10, 15, false}, bits.lane,
-					 out->value + at, out->exponent + at);
+			top = item_unpack(formats[GP_ISA_ELEMENT_F16], bits.lane, mantissa,
+					  exponent);
 			break;
 		case GP_ISA_ELEMENT_BF16:
-			top = item_split((struct format){16, 7, 127, false}, bits.lane,
-					 out->value + at, out->exponent + at);
+			top = item_unpack(formats[GP_ISA_ELEMENT_BF16], bits.lane, mantissa,
+					  exponent);
+			break;
+		case GP_ISA_ELEMENT_FP8:
+			top = item_unpack(formats[GP_ISA_ELEMENT_FP8], bits.lane, mantissa,
+					  exponent);
 			break;
 		default:
-			top = item_split(formats[type], bits.lane, out->value + at,
-					 out->exponent + at);
+			top = item_unpack(formats[GP_ISA_ELEMENT_BF8], bits.lane, mantissa,
+					  exponent);
 		}
 		out->top = top > out->top ? top : out->top;
 	}
