@@ -47,6 +47,7 @@ enum gp_isa_format {
 enum gp_isa_extra { GP_ISA_PLAIN, GP_ISA_SDWA, GP_ISA_DPP };
 
 struct gp_isa_op;
+struct gp_isa_rows;
 
 struct gp_isa_inst {
 	u64 pc; /* where it was decoded, + 1; 0 = free */
@@ -133,6 +134,7 @@ struct gp_isa_op {
 	union {
 		const void *lanes; /* and what to do with the lanes */
 		void (*function)(void);
+		void (*rows)(struct gp_isa_rows *rows); /* vop.h */
 	};
 };
 
