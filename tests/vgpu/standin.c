@@ -96,6 +96,11 @@ void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size)
 	(void)client, (void)address, (void)size;
 }
 
+void gp_vgpu_cp_remapped(struct gp_vgpu_client *client)
+{
+	(void)client;
+}
+
 void *gp_vgpu_cp_doorbell_view(struct gp_vgpu_client *client, u32 gpu_index)
 {
 	(void)client, (void)gpu_index;

@@ -185,6 +185,10 @@ void gp_vgpu_compute_free(struct gp_vgpu_compute *compute)
 		pthread_join(compute->workers[i].thread, NULL);
 		free(compute->workers[i].runner.cache);
 	}
+	while (!gp_list_empty(&compute->jobs) || !gp_list_empty(&compute->over))
+		gp_vgpu_job_free(gp_container(gp_list_empty(&compute->jobs) ? compute->over.next
+									    : compute->jobs.next,
+					      struct gp_vgpu_job, link));
 	while ((spare = compute->waves)) {
 		compute->waves = spare->next;
 		free(spare);

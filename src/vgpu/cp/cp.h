@@ -45,6 +45,9 @@ void gp_vgpu_cp_remove(struct gp_vgpu_client *client, u32 queue_id);
 /* The application is about to unmap this memory: queues that live in it stand still from now on. */
 void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size);
 
+/* Addresses of the GPU changed their meaning: waves see what they mean now. */
+void gp_vgpu_cp_remapped(struct gp_vgpu_client *client);
+
 /* This client is not used any more: its CP stops, and frees it. False: it has none. */
 bool gp_vgpu_cp_end(struct gp_vgpu_client *client);
 

@@ -215,6 +215,14 @@ void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size)
 	pthread_mutex_unlock(&cp->lock);
 }
 
+void gp_vgpu_cp_remapped(struct gp_vgpu_client *client)
+{
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
+
+	if (cp && __atomic_load_n(&cp->compute, __ATOMIC_ACQUIRE))
+		gp_vgpu_compute_flush(cp->compute);
+}
+
 /*
  * The lock may have been held by a thread that is not here any more; nothing of the old state is
  * used again, so its memory is left alone rather than handed back under that lock.

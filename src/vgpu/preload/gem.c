@@ -374,5 +374,6 @@ int gp_vgpu_gem_va(struct gp_vgpu_client *client, u32 gpu, const struct gp_amdgp
 			error = gem_map(memory, gpu, pages, args);
 	}
 	pthread_mutex_unlock(&memory->lock);
+	gp_vgpu_cp_remapped(client);
 	return error;
 }

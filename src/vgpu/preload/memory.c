@@ -389,5 +389,8 @@ int gp_vgpu_ioctl_map_memory(struct gp_vgpu_client *client, void *args)
 
 int gp_vgpu_ioctl_unmap_memory(struct gp_vgpu_client *client, void *args)
 {
-	return change_mappings(client, args, false);
+	int error = change_mappings(client, args, false);
+
+	gp_vgpu_cp_remapped(client);
+	return error;
 }
