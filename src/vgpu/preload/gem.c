@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abi/kfd_driver.h"
+#include "vgpu/cp/cp.h"
 #include "vgpu/preload/memory.h"
 
 #define PAGE_MASK (GP_KFD_PAGE - 1ull)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* ALLOC, FREE, MAP and UNMAP, as amdkfd 6.12 answers them (kfd_chardev.c). */
+#include "vgpu/cp/cp.h"
 #include "vgpu/preload/memory.h"
 
 #include <errno.h>
