@@ -244,6 +244,9 @@ static u64 fixup(const struct limits *limits, u64 quotient, u64 s1, u64 s2, u64 
 	case UNDER:
 		return sign | smallest[sign != 0];
 	default:
+		/* The iteration overflowed on the way: so does the quotient. */
+		if ((quotient & (sign_bit - 1)) > limits->inf)
+			return sign | limits->inf;
 		return sign | (quotient & (sign_bit - 1));
 	}
 }

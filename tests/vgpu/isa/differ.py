@@ -32,7 +32,7 @@ PRELUDE = """
 typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef unsigned short u16;
 typedef int i32; typedef unsigned int u32; typedef long i64; typedef unsigned long u64;
 typedef float f32; typedef double f64;
-#ifdef __OPENCL_VERSION__
+#ifdef __OPENCL_C_VERSION__
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 typedef half f16;
@@ -323,7 +323,8 @@ def one_seed(options, clang, seed, where):
     source.write_text(text)
     (where / "host.c").write_text(text + HOST_MAIN % (", ".join(names), INPUT_WORDS))
     (where / "input").write_bytes(make_input(rng))
-    status, output = run(clang, "-x", "c", "-O1", "-fwrapv", "-ffp-contract=off", "-mfma", "-mf16c", "-w", where / "host.c", "-o", host, "-lm")
+    status, output = run(clang, "-x", "c", "-O1", "-fwrapv", "-ffp-contract=off", "-mfma", "-mf16c", "-Xclang", "-ffloat16-excess-precision=none", "-w",
+                         where / "host.c", "-o", host, "-lm")
     if not status:
         status, output = run(host, where / "input", where / "expected")
     if status:
