@@ -8,8 +8,9 @@
  * are rows of 64 dwords, one row per dword of a lane, as in the registers.
  *
  * All lanes are translated before the first is accessed, so an instruction that faults has changed
- * neither registers nor memory; only a store to private memory that is misaligned or wider than a
- * dword may have been done in part.
+ * neither registers nor memory. Two kinds of store may have been done in part: one to private
+ * memory that is misaligned or wider than a dword, and a flat one whose lanes go to several
+ * memories.
  */
 #ifndef GP_VGPU_ISA_ACCESS_H
 #define GP_VGPU_ISA_ACCESS_H

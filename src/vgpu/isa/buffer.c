@@ -99,6 +99,19 @@ static void row_clear(u32 *row, u64 lanes)
 		row[lane] &= (u32)(lanes >> lane & 1) - 1;
 }
 
+/* Whether a lane's bytes are in more than one dword of a swizzled buffer, and not whole ones. */
+static bool buffer_scattered(const struct gp_isa_buffer *buffer, u64 lanes, u32 bytes)
+{
+	u32 most = bytes < ELEMENT_BYTES ? ELEMENT_BYTES - bytes : 0;
+
+	if (!buffer->swizzled)
+		return false;
+	for (; lanes; lanes &= lanes - 1)
+		if (buffer->offset.lane[__builtin_ctzll(lanes)] % ELEMENT_BYTES > most)
+			return true;
+	return false;
+}
+
 /* Byte behind the offset that decides about a dword: its own first, or the last of all. */
 static u32 checked_byte(u32 dword, u32 bytes, bool whole)
 {
@@ -115,6 +128,53 @@ static bool buffer_plain(const struct gp_isa_buffer *buffer, u32 bytes, bool who
 				 buffer_in_range(buffer, GP_ISA_ALL, bytes - 4));
 }
 
+/* Each byte by itself. */
+static u32 bytes_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+			const struct gp_isa_buffer *buffer, u32 bytes, bool whole,
+			gp_isa_lanes *out)
+{
+	struct gp_isa_row64 at;
+	gp_isa_lanes part[1];
+
+	memset(out, 0, gp_isa_dwords(bytes) * sizeof(*out));
+	for (u32 i = 0; i < bytes; i++) {
+		u64 in = buffer_in_range(buffer, gp_isa_exec(wave),
+					 checked_byte(i / 4, bytes, whole));
+		u32 bad;
+
+		buffer_address(buffer, i, &at);
+		bad = gp_isa_gather(runner, wave, &at, in, 1, part);
+		if (bad < GP_ISA_LANES)
+			return bad;
+		row_clear(part[0], ~in);
+		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+			out[i / 4][lane] |= part[0][lane] << i % 4 * 8;
+	}
+	return GP_ISA_LANES;
+}
+
+static u32 bytes_scatter(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+			 const struct gp_isa_buffer *buffer, u32 bytes, bool whole,
+			 const gp_isa_lanes *in)
+{
+	struct gp_isa_row64 at;
+	gp_isa_lanes part[1];
+
+	for (u32 i = 0; i < bytes; i++) {
+		u64 inside = buffer_in_range(buffer, gp_isa_exec(wave),
+					     checked_byte(i / 4, bytes, whole));
+		u32 bad;
+
+		buffer_address(buffer, i, &at);
+		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+			part[0][lane] = in[i / 4][lane] >> i % 4 * 8;
+		bad = gp_isa_scatter(runner, wave, &at, inside, 1, (const gp_isa_lanes *)part);
+		if (bad < GP_ISA_LANES)
+			return bad;
+	}
+	return GP_ISA_LANES;
+}
+
 u32 gp_isa_buffer_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 			 const struct gp_isa_buffer *buffer, u32 bytes, bool whole,
 			 gp_isa_lanes *out)
@@ -124,6 +184,8 @@ u32 gp_isa_buffer_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 	u64 lanes = gp_isa_exec(wave);
 	struct gp_isa_row64 at;
 
+	if (buffer_scattered(buffer, lanes, bytes))
+		return bytes_gather(runner, wave, buffer, bytes, whole, out);
 	for (u32 i = 0; i < gp_isa_dwords(bytes); i += step) {
 		u64 in = buffer_in_range(buffer, lanes, checked_byte(i, bytes, whole));
 		u32 bad;
@@ -148,6 +210,8 @@ u32 gp_isa_buffer_scatter(struct gp_isa_runner *runner, struct gp_isa_wave *wave
 	u64 lanes = gp_isa_exec(wave);
 	struct gp_isa_row64 at;
 
+	if (buffer_scattered(buffer, lanes, bytes))
+		return bytes_scatter(runner, wave, buffer, bytes, whole, in);
 	for (u32 i = 0; i < gp_isa_dwords(bytes); i += step) {
 		u64 inside = buffer_in_range(buffer, lanes, checked_byte(i, bytes, whole));
 		u32 bad;
