@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Fetching, remembering and executing instructions. */
+#include <cpuid.h>
 #include <stdio.h>
 #include <xmmintrin.h>
 
@@ -9,8 +10,11 @@
 
 bool gp_isa_supported(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       __builtin_cpu_supports("f16c");
+	unsigned int a, b, c = 0, d;
+
+	/* clang 14 does not know "f16c". */
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C && __builtin_cpu_supports("avx2") &&
+	       __builtin_cpu_supports("fma");
 }
 
 size_t gp_isa_cache_bytes(void)
