@@ -115,27 +115,10 @@ static inline double scaled(float value, s32 exponent)
 	return (double)value * power64(between(exponent, -320, 320));
 }
 
-/* In steps that are exact, but the last one: it may be denormal. */
-static inline double scaled64(double value, s32 exponent)
-{
-	s32 left = between(exponent, -2200, 2200);
-
-	for (u32 n = 0; n < 2; n++) {
-		s32 step = between(left, -969, 1023);
-
-		if (left > 1023 || left < -1022) {
-			value *= power64(step);
-			left -= step;
-		}
-	}
-	return value * power64(between(left, -1022, 1023));
-}
-
 /* clang-format off */
 static GP_ISA_ROWS(ldexp_f32_raw, gp_isa_single, gp_isa_single, u32, u32, scaled(a, (s32)b))
 static GP_ISA_ROWS(ldexp_f16_raw, gp_isa_single, gp_isa_single, u32, u32,
 		   gp_isa_odd(scaled(a, between((s32)b, -60, 60))))
-static GP_ISA_ROWS(ldexp_f64_raw, gp_isa_double, gp_isa_double, u32, u32, scaled64(a, (s32)b))
 	/* clang-format on */
 
 	void gp_isa_ldexp_f32(struct gp_isa_rows *rows)
@@ -148,12 +131,6 @@ void gp_isa_ldexp_f16(struct gp_isa_rows *rows)
 {
 	gp_isa_ldexp_f16_raw(rows);
 	NANS_1(32, rows);
-}
-
-void gp_isa_ldexp_f64(struct gp_isa_rows *rows)
-{
-	gp_isa_ldexp_f64_raw(rows);
-	NANS_1(64, rows);
 }
 
 /* frexp(): a mantissa from 1/2 up to 1. Of zero, infinity and NaN the exponent is 0. */
@@ -221,6 +198,26 @@ GP_ISA_ROWS(frexp_mant_f32, u32, u32, u32, u32, mantissa32(flushed32(rows, a)))
 GP_ISA_ROWS(frexp_exp_f64, u32, u64, u64, u64, exponent64(flushed64(rows, a)))
 GP_ISA_ROWS(frexp_mant_f64, u64, u64, u64, u64, mantissa64(flushed64(rows, a)))
 /* clang-format on */
+
+/* In two steps, of which only the last one rounds: it may be denormal. */
+static inline double scaled64(u64 bits, s32 by)
+{
+	s32 total = exponent64(bits) + between(by, -4000, 4000);
+	s32 exponent = between(total, -1100, 1100), first = between(exponent, -1000, 1000);
+
+	return gp_isa_f64(mantissa64(bits)) * power64(first) * power64(exponent - first);
+}
+
+/* clang-format off */
+static GP_ISA_ROWS(ldexp_f64_raw, gp_isa_double, u64, u32, u32,
+		   scaled64(flushed64(rows, a), (s32)b))
+	/* clang-format on */
+
+	void gp_isa_ldexp_f64(struct gp_isa_rows *rows)
+{
+	gp_isa_ldexp_f64_raw(rows);
+	NANS_1(64, rows);
+}
 
 /* The axis of a cube map: 2 is z, 1 y, 0 x. */
 static inline u32 axis(float x, float y, float z)
