@@ -130,8 +130,9 @@ void gp_isa_div_scale_f64(struct gp_isa_rows *rows)
 
 /*
  * The scale goes up for a quotient that is large, and down for a small one. Sum and scale are
- * rounded once: in 113 bits the scaled sum is exact for what a division makes of it, and a result
- * that becomes denormal must not have been rounded before.
+ * rounded once: a result that becomes denormal must not have been rounded before. In 113 bits the
+ * sum is exact for f32; for f64 it is rounded to odd, so that the last rounding sees which side of
+ * a tie it is on.
  */
 static float fmas32_scaled(float a, float b, float c, bool flush)
 {
@@ -141,10 +142,23 @@ static float fmas32_scaled(float a, float b, float c, bool flush)
 	return flush ? gp_isa_f32(gp_isa_flush32(gp_isa_bits32(result))) : result;
 }
 
+static __float128 sum_to_odd(__float128 a, __float128 b)
+{
+	__float128 sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);
+	unsigned __int128 bits;
+
+	memcpy(&bits, &sum, sizeof(bits));
+	if (rest == 0 || bits & 1)
+		return sum;
+	bits += (rest > 0) == (sum > 0) ? 1 : -1;
+	memcpy(&sum, &bits, sizeof(bits));
+	return sum;
+}
+
 static double fmas64_scaled(double a, double b, double c, bool flush)
 {
 	__float128 scale = (gp_isa_bits64(c) >> 52 & 0x7ff) > 1023 ? 0x1p128 : 0x1p-128;
-	double result = (double)(((__float128)a * b + c) * scale);
+	double result = (double)(sum_to_odd((__float128)a * b, c) * scale);
 
 	return flush ? gp_isa_f64(gp_isa_flush64(gp_isa_bits64(result))) : result;
 }
