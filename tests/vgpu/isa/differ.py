@@ -135,7 +135,7 @@ class Kernel:
             return f"({a} * {b})"
         name = {"f32": "f", "f64": ""}[kind]
         return self.rng.choice([f"__builtin_fabs{name}({a})", f"__builtin_floor{name}({a})", f"__builtin_ceil{name}({a})",
-                                f"__builtin_trunc{name}({a})", f"__builtin_rint{name}({a})", f"__builtin_copysign{name}({a}, {b})",
+                                f"__builtin_trunc{name}({a})", f"__builtin_rint{name}({a})", f"__builtin_copysign{name}({a}, {b} < 0 ? ({kind})-1 : ({kind})1)",
                                 f"__builtin_sqrt{name}({a})"])
 
     def integer_operation(self, kind, depth):
@@ -148,7 +148,9 @@ class Kernel:
         if which < 12:
             return f"(({kind})({a} {self.rng.choice(['<<', '>>'])} (({unsigned}){b} & {bits - 1})))"
         if which == 12:
-            return f"(({kind})(({unsigned})({a}) {self.rng.choice('/%')} ({unsigned})(({unsigned}){b} | 1)))"
+            # clang 19 divides sign-extended operands with few bits wrongly as unsigned ones: these have all of theirs.
+            whole = f" ^ {self.variables[unsigned][0]}" if bits >= 32 else ""
+            return f"(({kind})(({unsigned})({a}{whole}) {self.rng.choice('/%')} ({unsigned})(({unsigned})({b}{whole}) | 1)))"
         if which == 13:
             return f"(({kind})(~{a}))"
         if which == 14 and bits >= 32:
