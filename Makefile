@@ -77,8 +77,8 @@ service-test:
 slurm-test:
 	@scripts/deps build test slurm
 	@CC=gcc scripts/configure build -Dtests=true
-	@scripts/build build
-	@scripts/run-suite build slurm slurm_settings slurm_connection
+	@scripts/build build slurm-test
+	@scripts/run-suite build slurm slurm_settings slurm_connection slurm_trust slurm_task
 
 # ROCm 6.4 and 7.2 of Debian sid on the virtual GPU, in chroots that stay in /var/cache/gpreempt (GP_ROCM_CACHE).
 # ROCM=7.2 runs one version; KFDTEST=PROGRAM adds a kfdtest that you built.

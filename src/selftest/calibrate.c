@@ -10,12 +10,14 @@
  *   complete  what a packet that does wait takes beyond that
  *
  * unmap and map are measured with 1 and 16 queues; the difference is the cost per queue. The host,
- * its scheduler and the system call can only lengthen a time: the shortest of several counts, and a
- * part that two measurements share cancels out.
+ * its scheduler and the system call can only lengthen a time: the shortest counts, of as many as it
+ * takes until two more are close to it (least.h), and a part that two measurements share cancels
+ * out.
  *
  *   save      what unmap takes longer with waves on every compute unit, few and many of them, whose
- *             registers and LDS are known (crowd.c): a fixed part and a rate
- *   restore   the same for map; the end that is waited for is that of the waves' own kernel
+ *             registers and LDS are known (crowd.c): a fixed part and a rate. The driver's own
+ * grace period would be part of it, so the shortest one is asked for (1024 clocks) restore   the
+ * same for map; the end that is waited for is that of the waves' own kernel
  */
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +34,7 @@
 #include "selftest/calibrate.h"
 #include "selftest/frame.h"
 
-enum { FEW = 1, MANY = 16, ROUNDS = 8, WAVE_QUEUES = 2 };
+enum { FEW = 1, MANY = 16, WAVE_QUEUES = 2, SHORTEST_GRACE = 1 };
 
 /* The call is named in the reason, so that a time that is not known is never taken for 0. */
 static int read_latency(struct gp_selftest_check *check, struct gpreempt_latency *latency)
@@ -48,7 +50,8 @@ static int cycle(struct gp_selftest_check *check, struct gp_selftest_shortest *o
 {
 	struct gpreempt_suspend_options options = {.size = sizeof(options),
 						   .lease_ms = GP_SELFTEST_LIMIT_MS,
-						   .limit_ms = GP_SELFTEST_LIMIT_MS};
+						   .limit_ms = GP_SELFTEST_LIMIT_MS,
+						   .grace = SHORTEST_GRACE};
 	struct gpreempt_latency latency;
 	int count = gpreempt_target_suspend(check->target, &options), error;
 	u64 begin;
@@ -59,7 +62,7 @@ static int cycle(struct gp_selftest_check *check, struct gp_selftest_shortest *o
 	error = read_latency(check, &latency);
 	if (error)
 		return error;
-	gp_selftest_shortest_take(&out->unmap, latency.driver_ns);
+	gp_selftest_least_take(&out->unmap, latency.driver_ns);
 	/* It answers, then polls for the end of the packet. */
 	at = gp_selftest_ask(check, &check->program, GP_SELFTEST_SUBMIT);
 	if (at < 0)
@@ -76,8 +79,25 @@ static int cycle(struct gp_selftest_check *check, struct gp_selftest_shortest *o
 		return (int)at;
 	begin += latency.issue_ns;
 	if (latency.issue_ns && (u64)at > begin)
-		gp_selftest_shortest_take(&out->map, (u64)at - begin);
+		gp_selftest_least_take(&out->map, (u64)at - begin);
 	return gp_selftest_check_signal(check);
+}
+
+/* Until the shortest of both times are known. */
+static int cycles(struct gp_selftest_check *check, struct gp_selftest_shortest *out,
+		  int (*one)(struct gp_selftest_check *check, struct gp_selftest_shortest *out))
+{
+	u64 begin = gp_monotonic_ns();
+	bool settled = false;
+	int error = 0;
+
+	for (int i = 0; !error && !gp_selftest_rounds_enough(i, gp_monotonic_ns() - begin, settled);
+	     i++) {
+		error = one(check, out);
+		settled = gp_selftest_least_settled(&out->unmap) &&
+			  gp_selftest_least_settled(&out->map);
+	}
+	return error;
 }
 
 static int open_all(struct gp_selftest_check *check, u32 queues)
@@ -124,8 +144,8 @@ static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selfte
 				  : 0;
 		out->queues = GP_MAX((u64)queues, (u64)count);
 	}
-	for (int i = 0; i < ROUNDS && !error; i++)
-		error = cycle(check, out);
+	if (!error)
+		error = cycles(check, out, cycle);
 	gpreempt_target_close(check->target);
 	check->target = NULL;
 	gp_selftest_program_end(&check->program);
@@ -137,11 +157,9 @@ static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selfte
 /* ---- waves ---- */
 
 /* A crowd that ended before it was suspended has saved nothing: -ENODATA. */
-static int crowded_cycle(struct gp_selftest_check *check, enum gp_selftest_command crowd,
-			 struct gp_selftest_shortest *out)
+static int crowded_cycle(struct gp_selftest_check *check, struct gp_selftest_shortest *out)
 {
-	struct gp_selftest_shortest one = {0};
-	long groups = gp_selftest_ask(check, &check->program, crowd), bytes, runs;
+	long groups = gp_selftest_ask(check, &check->program, out->crowd), bytes, runs;
 
 	if (groups <= 0)
 		return -ENODATA;
@@ -150,11 +168,7 @@ static int crowded_cycle(struct gp_selftest_check *check, enum gp_selftest_comma
 	if (bytes <= 0 || runs != 1)
 		return -ENODATA;
 	out->bytes = (u64)groups * (u64)bytes;
-	if (cycle(check, &one))
-		return -EIO;
-	gp_selftest_shortest_take(&out->unmap, one.unmap);
-	gp_selftest_shortest_take(&out->map, one.map);
-	return 0;
+	return cycle(check, out) ? -EIO : 0;
 }
 
 static int measure_crowd(struct gp_selftest_check *check, enum gp_selftest_command crowd,
@@ -162,11 +176,9 @@ static int measure_crowd(struct gp_selftest_check *check, enum gp_selftest_comma
 {
 	int error = open_all(check, WAVE_QUEUES);
 
-	*out = (struct gp_selftest_shortest){0};
-	for (int i = 0; i < ROUNDS && !error; i++)
-		error = cycle(check, idle);
-	for (int i = 0; i < ROUNDS && !error; i++)
-		error = crowded_cycle(check, crowd, out);
+	*out = (struct gp_selftest_shortest){.crowd = crowd};
+	error = error ? error : cycles(check, idle, cycle);
+	error = error ? error : cycles(check, out, crowded_cycle);
 	gpreempt_target_close(check->target);
 	check->target = NULL;
 	gp_selftest_program_end(&check->program);
@@ -186,7 +198,7 @@ static void measure_waves(struct gp_selftest_check *check, u32 xccs,
 		return;
 	/* The kernel's own end needs no dispatch. */
 	if (!check->report->virtual_gpu)
-		idle.map -= GP_MIN(costs->dispatch_ns, idle.map);
+		idle.map.ns -= GP_MIN(costs->dispatch_ns, idle.map.ns);
 	few.bytes /= xccs;
 	many.bytes /= xccs;
 	gp_selftest_costs_take_waves(costs, &idle, &few, &many);
@@ -287,10 +299,11 @@ static void set_costs(json_t *cost, const struct gp_selftest_report *report,
 		char source[384];
 
 		snprintf(source, sizeof(source),
-			 "gpreempt selftest --calibrate (%s), %s; the shortest of %d measurements; "
-			 "%s",
+			 "gpreempt selftest --calibrate (%s), %s; the shortest of %d measurements "
+			 "or "
+			 "more; %s",
 			 GP_VERSION, report->virtual_gpu ? "on a virtual GPU" : report->gpu->name,
-			 ROUNDS, found[i].what);
+			 GP_SELFTEST_ROUNDS, found[i].what);
 		if (found[i].value)
 			json_object_set_new(cost, found[i].key,
 					    json_pack("{s:I, s:s, s:s}", "value",

@@ -4,6 +4,7 @@
 #ifndef GP_SELFTEST_CALIBRATE_H
 #define GP_SELFTEST_CALIBRATE_H
 
+#include "selftest/least.h"
 #include "selftest/selftest.h"
 
 /* 0: not measured; it was not seen, or is lost in the noise of the host. */
@@ -14,17 +15,16 @@ struct gp_selftest_costs {
 	u64 create_ns; /* hsa_queue_create(); not part of a GPU file */
 };
 
-/* The shortest times of several cycles with so many queues; 0: none was seen. */
+/* The shortest times of several cycles with so many queues. */
 struct gp_selftest_shortest {
-	u64 unmap, map;
-	u64 queues; /* that were mapped: the runtime may have some as well */
-	u64 bytes;  /* of waves that were saved, per XCC */
+	struct gp_selftest_least unmap, map;
+	u64 queues;                     /* that were mapped: the runtime may have some as well */
+	u64 bytes;                      /* of waves that were saved, per XCC */
+	enum gp_selftest_command crowd; /* that they are of */
 };
 
 /* ---- costs.c ---- */
 
-/* A time of 0 was not seen. */
-void gp_selftest_shortest_take(u64 *shortest, u64 ns);
 /* unmap and map from those with few and with many queues; dispatch_ns and complete_ns are set. */
 void gp_selftest_costs_take(struct gp_selftest_costs *costs, const struct gp_selftest_shortest *few,
 			    const struct gp_selftest_shortest *many);

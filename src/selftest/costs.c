@@ -2,12 +2,6 @@
 /* The costs that follow from the times of --calibrate. */
 #include "selftest/calibrate.h"
 
-void gp_selftest_shortest_take(u64 *shortest, u64 ns)
-{
-	if (ns && (!*shortest || ns < *shortest))
-		*shortest = ns;
-}
-
 static u64 minus(u64 a, u64 b)
 {
 	return a > b ? a - b : 0;
@@ -28,9 +22,9 @@ static void split(u64 few, u64 few_queues, u64 many, u64 many_queues, u64 packet
 void gp_selftest_costs_take(struct gp_selftest_costs *costs, const struct gp_selftest_shortest *few,
 			    const struct gp_selftest_shortest *many)
 {
-	split(few->unmap, few->queues, many->unmap, many->queues, 0, &costs->unmap_ns,
+	split(few->unmap.ns, few->queues, many->unmap.ns, many->queues, 0, &costs->unmap_ns,
 	      &costs->unmap_queue_ns);
-	split(few->map, few->queues, many->map, many->queues,
+	split(few->map.ns, few->queues, many->map.ns, many->queues,
 	      costs->dispatch_ns + costs->complete_ns, &costs->map_ns, &costs->map_queue_ns);
 }
 
@@ -52,8 +46,8 @@ void gp_selftest_costs_take_waves(struct gp_selftest_costs *costs,
 				  const struct gp_selftest_shortest *few,
 				  const struct gp_selftest_shortest *many)
 {
-	split_waves(idle->unmap, few->unmap, few->bytes, many->unmap, many->bytes, &costs->save_ns,
-		    &costs->save_bytes_per_us);
-	split_waves(idle->map, few->map, few->bytes, many->map, many->bytes, &costs->restore_ns,
-		    &costs->restore_bytes_per_us);
+	split_waves(idle->unmap.ns, few->unmap.ns, few->bytes, many->unmap.ns, many->bytes,
+		    &costs->save_ns, &costs->save_bytes_per_us);
+	split_waves(idle->map.ns, few->map.ns, few->bytes, many->map.ns, many->bytes,
+		    &costs->restore_ns, &costs->restore_bytes_per_us);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "selftest/hsa.h"
+#include "selftest/least.h"
 
 enum {
 	GP_WORK_QUEUES = 64,
@@ -61,10 +62,11 @@ struct gp_selftest_kernel_work {
 	struct gp_selftest_work_kernel kernel;
 	struct gp_selftest_hsa_queue *queues[GP_WORK_QUEUES];
 	uint64_t done[GP_WORK_QUEUES][GP_WORK_PACKETS];
-	uint64_t submitted; /* batches */
-	long done_at;       /* CLOCK_MONOTONIC, in ns; -1: it did not end */
-	uint64_t watched;   /* the signal whose end that is */
-	long crowd;         /* work groups of it; 0: none yet */
+	uint64_t submitted;               /* batches */
+	long done_at;                     /* CLOCK_MONOTONIC, in ns; -1: it did not end */
+	uint64_t watched;                 /* the signal whose end that is */
+	struct gp_selftest_least soonest; /* that it came after the begin of the wait */
+	long crowd;                       /* work groups of it; 0: none yet */
 	char error[256];
 };
 

@@ -20,15 +20,40 @@
 #define GP_SLURM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #endif
 
-/* Runs a program of Slurm without a shell; its output is in `out`. False: it failed. */
-static bool run(const char *const *arguments, char *out, size_t size)
+/* The rest of the first line that starts with `start`, up to its end. */
+static bool read_line(int fd, const char *start, char *out, size_t size)
+{
+	FILE *lines = fdopen(fd, "r");
+	char *line = NULL;
+	size_t room = 0, length = strlen(start);
+	bool found = false;
+
+	if (!lines) {
+		close(fd);
+		return false;
+	}
+	/* To its end: a program whose output is not read fails. */
+	while (getline(&line, &room, lines) > 0) {
+		if (found || strncmp(line, start, length) != 0)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		found = (size_t)snprintf(out, size, "%s", line + length) < size;
+	}
+	free(line);
+	fclose(lines);
+	return found;
+}
+
+/* Runs a program of Slurm without a shell. Whether it printed a line that starts so; -1: it failed.
+ */
+static int run(const char *const *arguments, const char *start, char *out, size_t size)
 {
 	int pipes[2], status;
-	size_t used = 0;
+	bool found;
 	pid_t pid;
 
 	if (pipe2(pipes, O_CLOEXEC))
-		return false;
+		return -1;
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* the alarm ends this process's parent only */
@@ -39,44 +64,61 @@ static bool run(const char *const *arguments, char *out, size_t size)
 		_exit(127);
 	}
 	close(pipes[1]);
-	while (pid > 0 && used + 1 < size) {
-		ssize_t got = read(pipes[0], out + used, size - 1 - used);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		used += (size_t)got;
-	}
-	out[used] = 0;
-	close(pipes[0]);
+	found = read_line(pipes[0], start, out, size);
 	if (pid < 0)
-		return false;
+		return -1;
 	status = gp_spawn_wait(pid);
-	return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? found : -1;
+}
+
+/*
+ * The name of the job as sacctmgr takes it, and its comment. The number of one task of an array is
+ * that of the array as well, and stands for all of its tasks: that task is "6_1". 0: the database
+ * does not have it yet; -1: it cannot be changed.
+ */
+static int look(u32 job, char *name, size_t name_size, char *comment, size_t comment_size)
+{
+	const char *arguments[] = {"sacct", "-n", "-P", "-X",
+				   "-j",    name, "-o", "JobIDRaw,JobID,AdminComment",
+				   NULL};
+	char start[16], line[COMMENT_MAX + 64];
+	int found, length;
+
+	snprintf(name, name_size, "%u", job);
+	snprintf(start, sizeof(start), "%u|", job);
+	found = run(arguments, start, line, sizeof(line));
+	if (found <= 0)
+		return found;
+	length = (int)strcspn(line, "|");
+	if (!line[length] || memchr(line, '[', (size_t)length)) /* tasks that have not started */
+		return 0;
+	if (memchr(line, '_', (size_t)length) &&
+	    (size_t)snprintf(name, name_size, "%.*s", length, line) >= name_size)
+		return -1;
+	return (size_t)snprintf(comment, comment_size, "%s", line + length + 1) < comment_size ? 1
+											       : -1;
 }
 
 void gp_slurm_comment_add(u32 job, const char *text)
 {
-	char number[16], which[32], set[2 * COMMENT_MAX + 32], before[COMMENT_MAX], ignored[512];
-	const char *look[] = {"sacct", "-n", "-P", "-X", "-j", number, "-o", "AdminComment", NULL};
+	char name[32], which[48], set[2 * COMMENT_MAX + 32], before[COMMENT_MAX], ignored[512];
 	const char *change[] = {"sacctmgr", "-i",  "-Q",  "modify", "job",
 				"where",    which, "set", set,      NULL};
 
-	snprintf(number, sizeof(number), "%u", job);
-	snprintf(which, sizeof(which), "jobid=%u", job);
 	for (int tries = 0; tries < TRIES; tries++) {
-		if (!run(look, before, sizeof(before)))
+		int found = look(job, name, sizeof(name), before, sizeof(before));
+
+		if (found < 0 || (found && strstr(before, text)))
 			return;
-		before[strcspn(before, "\n")] = 0;
-		if (strstr(before, text))
+		if (found &&
+		    (strlen(before) + strlen(text) + 3 >= COMMENT_MAX || strchr(before, '"')))
 			return;
-		if (strlen(before) + strlen(text) + 3 >= COMMENT_MAX || strchr(before, '"'))
-			return;
-		snprintf(set, sizeof(set), "AdminComment=%s%s%s", before, *before ? "; " : "",
-			 text);
-		/* The database may hear of the job only now. */
-		(void)run(change, ignored, sizeof(ignored));
+		if (found) {
+			snprintf(which, sizeof(which), "jobid=%s", name);
+			snprintf(set, sizeof(set), "AdminComment=%s%s%s", before,
+				 *before ? "; " : "", text);
+			(void)run(change, "", ignored, sizeof(ignored));
+		}
 		usleep((useconds_t)(getpid() % 100 + 100 * tries) * 1000);
 	}
 }

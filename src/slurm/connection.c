@@ -102,6 +102,16 @@ static int ask(struct gp_slurm_connection *connection, u16 type, const void *bod
 	return error ? error : answer->header.status;
 }
 
+/* The directory may be one that all users can write to, like /tmp: there anybody could listen. */
+static bool is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
 int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms)
 {
 	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "slurmd"};
@@ -115,6 +125,10 @@ int gp_slurm_open(struct gp_slurm_connection *connection, int timeout_ms)
 		status = connection->fd;
 		connection->fd = -1;
 		return status;
+	}
+	if (!is_trusted(connection->fd)) {
+		gp_slurm_close(connection);
+		return -EPERM;
 	}
 	answer = malloc(sizeof(*answer));
 	status = answer ? ask(connection, GP_MSG_HELLO, &me, sizeof(me), timeout_ms, answer)

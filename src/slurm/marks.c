@@ -19,16 +19,25 @@
 
 #define CGROUP_LIMIT 65536u
 
-/* The directory of the marks, open; -1: there is none. */
+/* The directory of the marks, open; -1: there is none. One that another user made, or can write to,
+ * is not used: a mark holds the job of that number. */
 static int marks_open(bool create)
 {
 	char path[PATH_MAX];
+	struct stat status;
+	int directory;
 
 	if (gp_proto_directory_path(path, sizeof(path), "slurm", create))
 		return -1;
 	if (create)
 		(void)!mkdir(path, 0700);
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (directory >= 0 && (fstat(directory, &status) || status.st_uid != geteuid() ||
+			       (status.st_mode & (S_IWGRP | S_IWOTH)))) {
+		close(directory);
+		return -1;
+	}
+	return directory;
 }
 
 void gp_slurm_mark(u32 job, bool on)

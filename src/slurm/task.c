@@ -211,7 +211,7 @@ static void change(u32 job, bool on)
 		slurm_error("gpreempt: job %u: cannot %s its GPU work: %s; Slurm goes on", job,
 			    on ? "suspend" : "resume", strerror(-status));
 	else if (on)
-		slurm_info("gpreempt: job %u: GPU work of %d processes is suspended", job, status);
+		slurm_info("gpreempt: job %u: GPU work is suspended (processes: %d)", job, status);
 }
 
 GP_SLURM_EXPORT int init(void)

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: MIT
 """The container image of gpreemptd (packaging/Containerfile), run by podman as the guide says, schedules programs of the host on a
-virtual GPU: a trainer makes room for a server, and loses nothing.
+virtual GPU: a trainer makes room for a server, and loses nothing. And the configuration in the manifest for Kubernetes is valid and
+is that of the guide.
 
 GP_IMAGE: the image (localhost/gpreemptd); GP_PODMAN: podman with its options. Skipped where there is no such image."""
+import configparser
+import fnmatch
 import os
+import pathlib
+import re
 import shlex
 import shutil
 import subprocess
+import tempfile
+import textwrap
 import unittest
 
 import test_gpreemptd as rig
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PODMAN = shlex.split(os.environ.get("GP_PODMAN", "podman"))
 IMAGE = os.environ.get("GP_IMAGE", "localhost/gpreemptd")
 
@@ -33,6 +41,40 @@ def find_options():
         if done.returncode == 0:
             return runtime, options, None
     return [], [], "podman does not run containers here: " + done.stderr.strip()[-200:]
+
+
+class Manifest(unittest.TestCase):
+    def setUp(self):
+        text = (SOURCE / "packaging" / "kubernetes.yaml").read_text()
+        self.configuration = textwrap.dedent(re.search(r"  gpreemptd\.conf: \|\n(.*?)^---", text, re.DOTALL | re.MULTILINE).group(1))
+
+    def guide(self, folder):
+        return (SOURCE / "docs" / folder / "containers.md").read_text()
+
+    def rules(self, text):
+        parser = configparser.ConfigParser()
+        parser.read_string(text)
+        return {name: dict(parser[name]) for name in parser.sections() if name.startswith("rule ")}
+
+    def test_its_configuration_is_valid(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write(self.configuration)
+            file.flush()
+            done = subprocess.run([os.path.join(os.environ["GP_BIN"], "gpreemptd"), "--check", file.name], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=rig.LIMIT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_the_guides_have_its_rules(self):
+        for folder in ("guides", "zh-CN/guides"):
+            block = re.search(r"```ini\n(\[rule besteffort\].*?)```", self.guide(folder), re.DOTALL).group(1)
+            self.assertEqual(list(self.rules(block).items()), list(self.rules(self.configuration).items()), folder)
+
+    def test_pods_get_the_classes_that_the_guide_names(self):
+        rows = re.findall(r"^\| .* \| `(/kubepods[^`]*)` \| (\w+) \|$", self.guide("guides"), re.MULTILINE)
+        self.assertEqual([row[1] for row in rows], ["offline", "normal", "online"])
+        for path, wanted in rows:
+            self.assertEqual(next(rule["class"] for rule in self.rules(self.configuration).values()
+                                  if fnmatch.fnmatchcase(path, rule["cgroup"])), wanted, path)
 
 
 WHY_NOT = missing()

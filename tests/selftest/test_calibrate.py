@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`gpreempt selftest --calibrate` finds the costs of a virtual GPU that were drawn at random and are hidden from it.
 
-They are much larger than those of a GPU, so that the load of the host does not show."""
+They are those that a GPU may have, each between its least and its most. The virtual GPU is a thousand times slower than
+the host, so that the host's own microseconds do not count."""
 import json
+import math
 import os
 import pathlib
 import random
@@ -16,10 +18,13 @@ GPREEMPT = os.path.join(os.environ["GP_BIN"], "gpreempt")
 GPU = pathlib.Path(__file__).resolve().parents[2] / "data" / "gpus" / "mi308x.json"
 KERNEL = pathlib.Path(os.environ["GP_BIN"]).parent / "lib" / "selftest-gfx90a.co"
 MS = 1000000
-RANGES = {"unmap_ns": (60, 120), "unmap_queue_ns": (10, 20), "map_ns": (200, 300), "map_queue_ns": (10, 20),
-          "dispatch_ns": (20, 40), "complete_ns": (30, 40), "save_ns": (200, 300), "restore_ns": (400, 500)}
-# Bytes per microsecond: saving all waves of the test takes some 200 ms.
-RATES = {"save_bytes_per_us": (20, 40), "restore_bytes_per_us": (20, 40)}
+SLOWER = 1000
+ATTEMPTS = 3
+US = 1000
+RANGES = {"unmap_ns": (10 * US, 200 * US), "unmap_queue_ns": (US, 10 * US), "map_ns": (10 * US, 200 * US), "map_queue_ns": (US, 10 * US),
+          "dispatch_ns": (500, 5 * US), "complete_ns": (500, 5 * US), "save_ns": (10 * US, 100 * US), "restore_ns": (10 * US, 100 * US),
+          # Of one XCC: 100 GB/s to 1 TB/s.
+          "save_bytes_per_us": (100000, 1000000), "restore_bytes_per_us": (100000, 1000000)}
 # The kernel must still run when it is suspended.
 KERNELS = {"default": {"workgroup_ns": {"value": 10000, "kind": "assumed", "source": "test"}},
            "kernels": [{"prefix": "gpreempt_selftest", "workgroup_ns": {"value": 200000 * MS, "kind": "assumed", "source": "test"}}]}
@@ -64,29 +69,44 @@ class Calibrate(unittest.TestCase):
         return subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=LIMIT,
                               **options)
 
+    def calibrate(self, found, hidden):
+        """What it measured, and the costs that are off by more than a tenth."""
+        done = self.run_it(GPREEMPT, "vgpu", "--speed", 1 / SLOWER, "--gpu", self.place / "hidden.json", "--kernels",
+                           self.place / "kernels.json", "--", GPREEMPT, "selftest", f"--calibrate={found}", "--base", GPU)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        measured = json.loads(found.read_text())
+        ratios = {}
+        for key, value in hidden.items():
+            entry = measured["cost"][key]
+            if entry["kind"] != "measured":
+                ratios[key] = 0
+                continue
+            self.assertRegex(entry["source"], "the shortest of 12 measurements or more; ")
+            # It measures the host's time.
+            ratios[key] = (entry["value"] * SLOWER if key.endswith("per_us") else entry["value"] / SLOWER) / value
+        return measured, {key: round(ratio, 3) for key, ratio in ratios.items() if abs(ratio - 1) > 0.1}
+
     def test_hidden_costs_are_found_within_ten_per_cent(self):
-        seed = random.randrange(1 << 32)
+        seed = int(os.environ.get("GP_CALIBRATE_SEED", random.randrange(1 << 32)))
         draw = random.Random(seed)
-        hidden = {key: int(draw.uniform(*limits) * MS) for key, limits in RANGES.items()}
-        hidden.update((key, int(draw.uniform(*limits))) for key, limits in RATES.items())
+        # As many small ones as large ones.
+        hidden = {key: int(math.exp(draw.uniform(*map(math.log, limits)))) for key, limits in RANGES.items()}
         gpu = json.loads(GPU.read_text())
         for key, value in hidden.items():
             gpu["cost"][key] = {"value": value, "kind": "assumed", "source": f"drawn, seed {seed}"}
         (self.place / "hidden.json").write_text(json.dumps(gpu))
         (self.place / "kernels.json").write_text(json.dumps(KERNELS))
-        found = self.place / "found.json"
-        done = self.run_it(GPREEMPT, "vgpu", "--gpu", self.place / "hidden.json", "--kernels", self.place / "kernels.json", "--", GPREEMPT,
-                           "selftest", f"--calibrate={found}", "--base", GPU)
-        self.assertEqual(done.returncode, 0, f"seed {seed}: {done.stdout}{done.stderr}")
-        measured = json.loads(found.read_text())
         if not KERNEL.exists():
             print("# built without clang-19: waves are not saved")
             hidden = {key: value for key, value in hidden.items() if not key.startswith(("save", "restore"))}
-        for key, value in hidden.items():
-            entry = measured["cost"][key]
-            self.assertEqual(entry["kind"], "measured")
-            self.assertRegex(entry["source"], "the shortest of 8 measurements; ")
-            self.assertAlmostEqual(entry["value"] / value, 1, delta=0.1, msg=f"{key}, seed {seed}: {hidden}, {done.stdout}")
+        found = self.place / "found.json"
+        # What a busy host has spoilt is measured again; what is measured wrongly is wrong every time.
+        for attempt in range(ATTEMPTS):
+            measured, wrong = self.calibrate(found, hidden)
+            if not wrong:
+                break
+            print(f"# attempt {attempt + 1}, seed {seed}: found / hidden is {wrong}")
+        self.assertFalse(wrong, f"seed {seed}: {hidden}")
         self.assertEqual(measured["chip"], gpu["chip"])
         self.assertEqual(measured["cost"]["quantum_ns"], gpu["cost"]["quantum_ns"])
         self.assertIn("includes the driver call", measured["cost"]["map_ns"]["source"])

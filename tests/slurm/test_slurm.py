@@ -181,6 +181,26 @@ class Slurm(OnCluster):
         for node in ("n1", "n2"):
             self.assertRegex(self.comment(job), rf"gpreempt {node}: ran=[0-9.]+s held=[0-9.]+s suspensions=1 longest_hold=[0-9.]+s")
 
+    def test_each_task_of_an_array_has_its_own_account(self):
+        """The number of one of the tasks is that of the array as well."""
+        if not cluster.has_database:
+            self.skipTest("slurmdbd and mariadb-server are not installed")
+        array = cluster.submit("-p", "low", "--gres=shard:1", "--array=0-1")
+        tasks = cluster.until(lambda: (lambda found: found if len(found) == 2 else None)(
+            dict(line.split() for line in cluster.run("squeue", "-h", "-r", "-t", "R", "-o", "%A %B").stdout.splitlines())),
+            "the tasks do not run")
+        self.assertIn(array, tasks)
+        for job, node in tasks.items():
+            cluster.until_busy(job, [node])
+        cluster.run("scancel", array)
+
+        def comments():
+            lines = cluster.run("sacct", "-n", "-P", "-X", "-j", array, "-o", "JobIDRaw,AdminComment").stdout.splitlines()
+            return {line.split("|", 1)[0]: line.split("|", 1)[1] for line in lines}
+        cluster.until(lambda: all("gpreempt n" in comments().get(job, "") for job in tasks), "no AdminComment")
+        for job, node in tasks.items():
+            self.assertRegex(comments()[job], rf"^gpreempt {node}: [^;]*$")
+
     def test_scancel_of_a_suspended_job_ends_the_hold(self):
         job = self.trainer()
         self.suspend(job)

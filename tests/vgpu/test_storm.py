@@ -22,6 +22,7 @@ SUSPENDER = os.path.join(PROGRAMS, "kfd_suspender")
 PACKETS = int(os.environ.get("GP_STORM_PACKETS", "1500"))
 KILLS = int(os.environ.get("GP_STORM_KILLS", "20"))
 SEED = int(os.environ.get("GP_STORM_SEED", "1"))
+PERSONALITY = os.environ.get("GP_PERSONALITY", "compat")
 LIMIT = 200 + PACKETS // 100 + KILLS  # a hang, also on a busy machine
 
 
@@ -34,7 +35,7 @@ class Storm(unittest.TestCase):
         for name in ("LANGUAGE", "LD_PRELOAD", "GPREEMPT_VGPU"):
             self.env.pop(name, None)
         self.random = random.Random(SEED)
-        self.vgpu("start", "--runtime-enable", "--speed", "4")
+        self.vgpu("start", "--personality", PERSONALITY, "--runtime-enable", "--speed", "4")
         self.addCleanup(self.vgpu, "stop")
 
     def vgpu(self, *arguments):
@@ -79,7 +80,7 @@ class Storm(unittest.TestCase):
         self.assertRegex(self.finish(suspender), r"^[1-9]\d* changes\n$")
 
     def test_killed_clients_leave_nothing_and_hurt_nobody(self):
-        survivor = self.client(STORM, "2", str(20 * PACKETS))
+        survivor = self.client(STORM, "2", str(1500 * KILLS))
         survivor.stdout.readline()
         survivor.stdin.close()
         for _ in range(KILLS):

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shortest of several times. A host can only lengthen a time, and how often it does depends on
+ * its load: the shortest counts when two more came close to it, which chance does not bring about.
+ */
+#ifndef GP_SELFTEST_LEAST_H
+#define GP_SELFTEST_LEAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	GP_SELFTEST_ROUNDS = 12, /* at least */
+	/* Or a second: a busy host lengthens several by the same time. */
+	GP_SELFTEST_MANY_ROUNDS = 200,
+	GP_SELFTEST_MOST_ROUNDS = 1000,
+	GP_SELFTEST_CLOSE = 200, /* within this part of the time */
+};
+
+#define GP_SELFTEST_LEAST_NS 1000000000
+#define GP_SELFTEST_MOST_NS  8000000000 /* no more rounds after that */
+
+struct gp_selftest_least {
+	uint64_t ns;      /* 0: none was seen */
+	uint64_t next[2]; /* those after it */
+};
+
+/* A time of 0 was not seen. */
+static inline void gp_selftest_least_take(struct gp_selftest_least *least, uint64_t ns)
+{
+	uint64_t *places[] = {&least->ns, &least->next[0], &least->next[1]};
+
+	for (int i = 0; i < 3 && ns; i++)
+		if (!*places[i] || ns < *places[i]) {
+			uint64_t longer = *places[i];
+
+			*places[i] = ns;
+			ns = longer;
+		}
+}
+
+static inline bool gp_selftest_least_settled(const struct gp_selftest_least *least)
+{
+	return !least->ns ||
+	       (least->next[1] && least->next[1] - least->ns <= least->ns / GP_SELFTEST_CLOSE);
+}
+
+/* Whether `rounds` that took `ns` together are enough. */
+static inline bool gp_selftest_rounds_enough(int rounds, uint64_t ns, bool settled)
+{
+	if (rounds < GP_SELFTEST_ROUNDS)
+		return false;
+	if (rounds >= GP_SELFTEST_MOST_ROUNDS || ns >= GP_SELFTEST_MOST_NS)
+		return true;
+	return settled && (rounds >= GP_SELFTEST_MANY_ROUNDS || ns >= GP_SELFTEST_LEAST_NS);
+}
+
+#endif
