@@ -210,6 +210,21 @@ static void unknown_registers_are_refused(void **state)
 	assert_int_equal(m->wave->s[4], 3);
 }
 
+static void skip_mode_leaves_out_vector_instructions(void **state)
+{
+	struct machine *m = *state;
+
+	memset(m->wave->v[1], 0, sizeof(m->wave->v[1]));
+	RUN(m, 0xbf108081, /* s_setvskip 1, 0 */
+	    0x7e020285,    /* v_mov_b32 v1, 5 */
+	    0xb0048001);   /* s_movk_i32 s4, 0x8001 */
+	assert_int_equal(m->wave->v[1][7], 0);
+	assert_int_equal(m->wave->s[4], 0xffff8001);
+	RUN(m, 0xbf108080, /* s_setvskip 0, 0 */
+	    0x7e020285);   /* v_mov_b32 v1, 5 */
+	assert_int_equal(m->wave->v[1][7], 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +244,8 @@ int main(void)
 						machine_down),
 		cmocka_unit_test_setup_teardown(unknown_registers_are_refused, machine_gfx90a,
 						machine_down),
+		cmocka_unit_test_setup_teardown(skip_mode_leaves_out_vector_instructions,
+						machine_gfx90a, machine_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
