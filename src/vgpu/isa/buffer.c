@@ -81,25 +81,23 @@ static void buffer_address(const struct gp_isa_buffer *buffer, u32 skip, struct 
 /* Lanes for which byte `skip` behind the offset is in range. */
 static u64 buffer_in_range(const struct gp_isa_buffer *buffer, u64 lanes, u32 skip)
 {
-	u64 in = 0, highest = 0;
+	const u32 *at;
+	u32 highest = 0;
+	u64 in = 0;
 
 	if (!buffer->bound)
 		return 0;
 	if (buffer->unchecked)
 		return lanes;
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		u64 offset = (u64)buffer->offset.lane[lane] + skip;
-
-		highest = GP_MAX(highest, buffer->structured ? buffer->index.lane[lane] : offset);
-	}
-	if (highest < buffer->records)
+	at = buffer->structured ? buffer->index.lane : buffer->offset.lane;
+	if (buffer->structured)
+		skip = 0;
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		highest = GP_MAX(highest, at[lane]);
+	if ((u64)highest + skip < buffer->records)
 		return lanes;
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		u64 offset = (u64)buffer->offset.lane[lane] + skip;
-		u64 at = buffer->structured ? buffer->index.lane[lane] : offset;
-
-		in |= (u64)(at < buffer->records) << lane;
-	}
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		in |= (u64)((u64)at[lane] + skip < buffer->records) << lane;
 	return in & lanes;
 }
 
