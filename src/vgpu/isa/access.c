@@ -15,8 +15,6 @@ typedef u64 __attribute__((aligned(1), may_alias)) loose64;
 
 #define ROW_VECTORS (GP_ISA_LANES * sizeof(u32) / sizeof(__m256i))
 
-static const u8 nothing[16];
-
 static void row_copy(void *to, const void *from)
 {
 	for (u32 i = 0; i < ROW_VECTORS; i++)
@@ -36,38 +34,58 @@ static u8 *lanes_together(struct gp_isa_runner *runner, const struct gp_isa_row6
 
 	if (base % GP_ISA_PAGE_BYTES + GP_ISA_LANES * bytes > GP_ISA_PAGE_BYTES)
 		return NULL;
-	if (lanes == GP_ISA_ALL)
+	if (lanes == GP_ISA_ALL) {
 		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
 			apart |= at->lane[lane] ^ (base + lane * bytes);
-	else
+	} else {
+		struct gp_isa_row mask;
+
+		gp_isa_spread(lanes, &mask);
 		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-			apart |= (at->lane[lane] ^ (base + lane * bytes)) & -(lanes >> lane & 1);
+			apart |= (at->lane[lane] ^ (base + lane * bytes)) &
+				 (u64)(s64)(s32)mask.lane[lane];
+	}
 	return apart ? NULL : gp_isa_address(runner, base, write);
+}
+
+/* Whether the last bytes are in another page; false and wave->fault if it is not there. */
+static bool rest_exists(struct gp_isa_runner *runner, struct gp_isa_wave *wave, u64 va, bool write)
+{
+	u64 next = (va / GP_ISA_PAGE_BYTES + 1) * GP_ISA_PAGE_BYTES;
+
+	if (gp_isa_address(runner, next, write))
+		return true;
+	wave->fault = next;
+	return false;
+}
+
+static bool crosses(u64 va, u32 bytes)
+{
+	return va % GP_ISA_PAGE_BYTES > GP_ISA_PAGE_BYTES - bytes;
 }
 
 u32 gp_isa_translate(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 		     const struct gp_isa_row64 *at, u64 lanes, u32 bytes, bool write,
 		     u8 *to[GP_ISA_LANES], u64 *split)
 {
-	*split = 0;
+	u64 crossing = 0;
+
 	for (u64 rest = lanes; rest; rest &= rest - 1) {
 		u32 lane = (u32)__builtin_ctzll(rest);
-		u64 va = at->lane[lane], last = va + bytes - 1;
+		u64 va = at->lane[lane];
 
 		to[lane] = gp_isa_address(runner, va, write);
 		if (!to[lane]) {
 			wave->fault = va;
 			return lane;
 		}
-		if (va / GP_ISA_PAGE_BYTES == last / GP_ISA_PAGE_BYTES)
+		if (!crosses(va, bytes))
 			continue;
-		if (!gp_isa_address(runner, last, write)) {
-			wave->fault = last / GP_ISA_PAGE_BYTES * GP_ISA_PAGE_BYTES;
+		if (!rest_exists(runner, wave, va, write))
 			return lane;
-		}
-		*split |= 1ull << lane;
-		to[lane] = NULL;
+		crossing |= 1ull << lane;
 	}
+	*split = crossing;
 	return GP_ISA_LANES;
 }
 
@@ -157,14 +175,16 @@ static inline void lane_store(u8 *to, u32 bytes, const gp_isa_lanes *in, u32 lan
 	}
 }
 
-/* A lane that crosses a page; both are there. */
-static void split_load(struct gp_isa_runner *runner, struct gp_isa_wave *wave, u64 va, u32 bytes,
+/* A lane that crosses a page. */
+static bool split_load(struct gp_isa_runner *runner, struct gp_isa_wave *wave, u64 va, u32 bytes,
 		       gp_isa_lanes *out, u32 lane)
 {
 	u8 part[16];
 
-	if (gp_isa_load(runner, wave, va, part, bytes))
-		lane_load(part, bytes, out, lane);
+	if (!gp_isa_load(runner, wave, va, part, bytes))
+		return false;
+	lane_load(part, bytes, out, lane);
+	return true;
 }
 
 static void split_store(struct gp_isa_runner *runner, struct gp_isa_wave *wave, u64 va, u32 bytes,
@@ -176,64 +196,130 @@ static void split_store(struct gp_isa_runner *runner, struct gp_isa_wave *wave, 
 	gp_isa_store(runner, wave, va, part, bytes);
 }
 
-/* Lanes that are off read `nothing`, so that the loop has no branch but that of the size. */
-static void apart_load(u8 *const from[GP_ISA_LANES], u32 bytes, gp_isa_lanes *out)
+/* Lanes that are anywhere; inlined with a constant size. */
+static inline __attribute__((always_inline)) u32 apart_load(struct gp_isa_runner *runner,
+							    struct gp_isa_wave *wave,
+							    const struct gp_isa_row64 *at,
+							    u64 lanes, u32 bytes, gp_isa_lanes *out)
 {
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-		lane_load(from[lane] ? from[lane] : nothing, bytes, out, lane);
+	for (; lanes; lanes &= lanes - 1) {
+		u32 lane = (u32)__builtin_ctzll(lanes);
+		u64 va = at->lane[lane];
+		const u8 *from = gp_isa_address(runner, va, false);
+
+		if (__builtin_expect(!from, 0)) {
+			wave->fault = va;
+			return lane;
+		}
+		if (__builtin_expect(!crosses(va, bytes), 1))
+			lane_load(from, bytes, out, lane);
+		else if (!split_load(runner, wave, va, bytes, out, lane))
+			return lane;
+	}
+	return GP_ISA_LANES;
+}
+
+static u32 apart_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+			const struct gp_isa_row64 *at, u64 lanes, u32 bytes, gp_isa_lanes *out)
+{
+	switch (bytes) {
+	case 1:
+		return apart_load(runner, wave, at, lanes, 1, out);
+	case 2:
+		return apart_load(runner, wave, at, lanes, 2, out);
+	case 4:
+		return apart_load(runner, wave, at, lanes, 4, out);
+	case 8:
+		return apart_load(runner, wave, at, lanes, 8, out);
+	case 12:
+		return apart_load(runner, wave, at, lanes, 12, out);
+	default:
+		return apart_load(runner, wave, at, lanes, 16, out);
+	}
 }
 
 u32 gp_isa_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 		  const struct gp_isa_row64 *at, u64 lanes, u32 bytes, gp_isa_lanes *out)
 {
-	u8 *from[GP_ISA_LANES] = {0};
 	const u8 *base;
-	u64 split;
-	u32 bad;
 
 	if (!lanes)
 		return GP_ISA_LANES;
 	base = lanes_together(runner, at, lanes, bytes, false);
-	if (base) {
-		together_load(base, bytes, out);
-		return GP_ISA_LANES;
-	}
-	bad = gp_isa_translate(runner, wave, at, lanes, bytes, false, from, &split);
-	if (bad < GP_ISA_LANES)
-		return bad;
-	apart_load(from, bytes, out);
-	for (; split; split &= split - 1) {
-		u32 lane = (u32)__builtin_ctzll(split);
-
-		split_load(runner, wave, at->lane[lane], bytes, out, lane);
-	}
+	if (!base)
+		return apart_gather(runner, wave, at, lanes, bytes, out);
+	together_load(base, bytes, out);
 	return GP_ISA_LANES;
+}
+
+/* Dwords of the lanes that are on, side by side. */
+static void row_store(u8 *to, u64 lanes, const u32 *row)
+{
+	struct gp_isa_row mask;
+
+	gp_isa_spread(lanes, &mask);
+	for (u32 i = 0; i < ROW_VECTORS; i++)
+		_mm256_maskstore_epi32((int *)to + 8 * i,
+				       _mm256_load_si256((const __m256i *)mask.lane + i),
+				       _mm256_loadu_si256((const __m256i *)row + i));
 }
 
 static void together_store(u8 *to, u64 lanes, u32 bytes, const gp_isa_lanes *in)
 {
 	loose64 *pairs = (loose64 *)to;
 
-	if (lanes == GP_ISA_ALL && bytes == 4) {
+	if (bytes == 4 && lanes == GP_ISA_ALL) {
 		row_copy(to, in[0]);
-		return;
-	}
-	if (lanes == GP_ISA_ALL && bytes == 8) {
+	} else if (bytes == 4) {
+		row_store(to, lanes, in[0]);
+	} else if (bytes == 8 && lanes == GP_ISA_ALL) {
 		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
 			pairs[lane] = in[0][lane] | (u64)in[1][lane] << 32;
-		return;
-	}
-	if (lanes == GP_ISA_ALL && bytes == 16) {
+	} else if (bytes == 16 && lanes == GP_ISA_ALL) {
 		for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
 			pairs[2 * lane] = in[0][lane] | (u64)in[1][lane] << 32;
 			pairs[2 * lane + 1] = in[2][lane] | (u64)in[3][lane] << 32;
 		}
-		return;
+	} else {
+		for (; lanes; lanes &= lanes - 1) {
+			u32 lane = (u32)__builtin_ctzll(lanes);
+
+			lane_store(to + lane * bytes, bytes, in, lane);
+		}
 	}
+}
+
+/* Lanes that are anywhere; inlined with a constant size. */
+static inline __attribute__((always_inline)) void apart_store(u8 *const to[GP_ISA_LANES], u64 lanes,
+							      u32 bytes, const gp_isa_lanes *in)
+{
 	for (; lanes; lanes &= lanes - 1) {
 		u32 lane = (u32)__builtin_ctzll(lanes);
 
-		lane_store(to + lane * bytes, bytes, in, lane);
+		lane_store(to[lane], bytes, in, lane);
+	}
+}
+
+static void apart_scatter(u8 *const to[GP_ISA_LANES], u64 lanes, u32 bytes, const gp_isa_lanes *in)
+{
+	switch (bytes) {
+	case 1:
+		apart_store(to, lanes, 1, in);
+		break;
+	case 2:
+		apart_store(to, lanes, 2, in);
+		break;
+	case 4:
+		apart_store(to, lanes, 4, in);
+		break;
+	case 8:
+		apart_store(to, lanes, 8, in);
+		break;
+	case 12:
+		apart_store(to, lanes, 12, in);
+		break;
+	default:
+		apart_store(to, lanes, 16, in);
 	}
 }
 
@@ -254,7 +340,11 @@ u32 gp_isa_scatter(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 	bad = gp_isa_translate(runner, wave, at, lanes, bytes, true, to, &split);
 	if (bad < GP_ISA_LANES)
 		return bad;
-	for (; lanes; lanes &= lanes - 1) {
+	if (!split) {
+		apart_scatter(to, lanes, bytes, in);
+		return GP_ISA_LANES;
+	}
+	for (; lanes; lanes &= lanes - 1) { /* in their order, because they may overlap */
 		u32 lane = (u32)__builtin_ctzll(lanes);
 
 		if (gp_isa_on(split, lane))

@@ -74,8 +74,8 @@ u32 gp_isa_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 u32 gp_isa_scatter(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 		   const struct gp_isa_row64 *at, u64 lanes, u32 bytes, const gp_isa_lanes *in);
 
-/* CPU addresses of the lanes. Those that cross a page have NULL here and a bit in *split; their
- * pages exist. */
+/* CPU addresses of the lanes that are on. Those that cross a page have a bit in *split; both pages
+ * exist. */
 u32 gp_isa_translate(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 		     const struct gp_isa_row64 *at, u64 lanes, u32 bytes, bool write,
 		     u8 *to[GP_ISA_LANES], u64 *split);
@@ -116,6 +116,9 @@ u32 gp_isa_memory_atomic(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 			 const gp_isa_lanes *data, gp_isa_lanes *out);
 
 /* ---- rows.c ---- */
+
+/* All ones in the lanes that are on, 0 in the others. */
+void gp_isa_spread(u64 lanes, struct gp_isa_row *mask);
 
 /* What a load of this shape makes of the rows, into the registers from `row` on. */
 void gp_isa_put_loaded(struct gp_isa_wave *wave, u32 row, u32 shape, u64 lanes, gp_isa_lanes *rows);

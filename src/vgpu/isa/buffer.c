@@ -50,46 +50,54 @@ void gp_isa_buffer_find(const struct gp_isa_runner *runner, const struct gp_isa_
 	if (inst->memory.soffset != GP_ISA_NO_OPERAND)
 		buffer->base +=
 			gp_isa_scalar32(runner, wave, inst, inst->memory.soffset, GP_ISA_B32);
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
 		buffer->offset.lane[lane] = (u32)inst->memory.offset + (offen ? offset[lane] : 0);
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
 		buffer->index.lane[lane] = (idxen ? v[0][lane] : 0) + (add_lane ? lane : 0);
-	}
 }
 
 /* Addresses of what is `skip` bytes behind the lanes' offsets. */
 static void buffer_address(const struct gp_isa_buffer *buffer, u32 skip, struct gp_isa_row64 *at)
 {
-	u32 wide = buffer->index_stride;
+	u32 shift = (u32)__builtin_ctz(buffer->index_stride), low = buffer->index_stride - 1;
 
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		u64 offset = buffer->offset.lane[lane] + skip, index = buffer->index.lane[lane];
-
-		if (buffer->swizzled)
+	if (!buffer->swizzled) {
+		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
 			at->lane[lane] = buffer->base +
-					 (index / wide * buffer->stride +
-					  offset / ELEMENT_BYTES * ELEMENT_BYTES) *
-						 wide +
-					 index % wide * ELEMENT_BYTES + offset % ELEMENT_BYTES;
-		else
-			at->lane[lane] = buffer->base + index * buffer->stride + offset;
+					 (u64)buffer->index.lane[lane] * buffer->stride +
+					 (buffer->offset.lane[lane] + skip);
+		return;
+	}
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		u32 offset = buffer->offset.lane[lane] + skip, index = buffer->index.lane[lane];
+		u64 record = (u64)(index >> shift) * buffer->stride;
+
+		at->lane[lane] = buffer->base +
+				 ((record + offset / ELEMENT_BYTES * ELEMENT_BYTES) << shift) +
+				 (index & low) * ELEMENT_BYTES + offset % ELEMENT_BYTES;
 	}
 }
 
 /* Lanes for which byte `skip` behind the offset is in range. */
 static u64 buffer_in_range(const struct gp_isa_buffer *buffer, u64 lanes, u32 skip)
 {
+	const u32 *at;
+	u32 highest = 0;
 	u64 in = 0;
 
 	if (!buffer->bound)
 		return 0;
 	if (buffer->unchecked)
 		return lanes;
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		u64 at = buffer->structured ? buffer->index.lane[lane]
-					    : (u64)buffer->offset.lane[lane] + skip;
-
-		in |= (u64)(at < buffer->records) << lane;
-	}
+	at = buffer->structured ? buffer->index.lane : buffer->offset.lane;
+	if (buffer->structured)
+		skip = 0;
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		highest = GP_MAX(highest, at[lane]);
+	if ((u64)highest + skip < buffer->records)
+		return lanes;
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		in |= (u64)((u64)at[lane] + skip < buffer->records) << lane;
 	return in & lanes;
 }
 
@@ -102,11 +110,13 @@ static void row_clear(u32 *row, u64 lanes)
 /* Whether a lane's bytes are in more than one dword of a swizzled buffer, and not whole ones. */
 static bool buffer_scattered(const struct gp_isa_buffer *buffer, u64 lanes, u32 bytes)
 {
-	u32 most = bytes < ELEMENT_BYTES ? ELEMENT_BYTES - bytes : 0;
+	u32 most = bytes < ELEMENT_BYTES ? ELEMENT_BYTES - bytes : 0, highest = 0;
 
 	if (!buffer->swizzled)
 		return false;
-	for (; lanes; lanes &= lanes - 1)
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		highest = GP_MAX(highest, buffer->offset.lane[lane] % ELEMENT_BYTES);
+	for (; highest > most && lanes; lanes &= lanes - 1)
 		if (buffer->offset.lane[__builtin_ctzll(lanes)] % ELEMENT_BYTES > most)
 			return true;
 	return false;

@@ -21,7 +21,7 @@ static inline u32 gp_isa_dot_end_u32(u64 sum, bool clamp)
 	return clamp && sum > UINT32_MAX ? UINT32_MAX : (u32)sum;
 }
 
-/* `count` signed parts of `bits` each. Their products fit into 32 bits, as does the sum. */
+/* Signed parts of `bits` each. */
 static inline u32 gp_isa_dot_s32(u32 a, u32 b, u32 c, u32 bits, bool clamp)
 {
 	s64 sum = (s32)c;
@@ -43,20 +43,11 @@ static inline u32 gp_isa_dot_u32(u32 a, u32 b, u32 c, u32 bits, bool clamp)
 }
 
 /*
- * c + a0 * b0 + a1 * b1 of halves in f32, to nearest even whatever MODE says (the environment must
- * be GP_ISA_CSR_PLAIN). Denormals of c and of the result are flushed, on gfx90a those of the halves
- * as well. Not NaNs: a caller that cares uses gp_isa_nans32().
+ * c + a0 * b0 + a1 * b1 of halves in f32, to nearest even whatever MODE says: of 64 lanes, sets the
+ * environment. Denormals of c and of the result are flushed, on gfx90a those of the halves as well.
+ * vop3p_dot.c
  */
-static inline u32 gp_isa_dot2_f32_f16(u32 a, u32 b, u32 c, bool flush_halves)
-{
-	u32 x[4] = {a & 0xffff, b & 0xffff, a >> 16, b >> 16};
-	float sum = gp_isa_f32(gp_isa_flush32(c));
-
-	for (u32 n = 0; n < 4; n++)
-		x[n] = flush_halves ? gp_isa_flush16(x[n]) : x[n];
-	sum = gp_isa_f32(gp_isa_flush32(gp_isa_bits32(sum + gp_isa_f16(x[0]) * gp_isa_f16(x[1]))));
-	sum = gp_isa_f32(gp_isa_flush32(gp_isa_bits32(sum + gp_isa_f16(x[2]) * gp_isa_f16(x[3]))));
-	return gp_isa_bits32(sum);
-}
+void gp_isa_dot2_f32_f16(struct gp_isa_runner *runner, const u32 *a, const u32 *b, const u32 *c,
+			 u32 *restrict out);
 
 #endif

@@ -29,52 +29,89 @@ static bool lanes_together(const u32 *at, u64 lanes, u32 bytes, u32 limit)
 	return !apart;
 }
 
+/* The loops are inlined with constant sizes. */
+static inline __attribute__((always_inline)) void
+lanes_load(const struct gp_isa_group *group, const u32 *at, u32 bytes, u32 limit, gp_isa_lanes *out)
+{
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		const u8 *from = at[lane] < limit ? group->lds + at[lane] : nothing;
+		u32 words[GP_ISA_DWORDS_MAX] = {0};
+
+		memcpy(words, from, bytes);
+		for (u32 i = 0; i < gp_isa_dwords(bytes); i++)
+			out[i][lane] = words[i];
+	}
+}
+
+static inline __attribute__((always_inline)) void lanes_store(const struct gp_isa_group *group,
+							      const u32 *at, u64 lanes, u32 bytes,
+							      u32 limit, const gp_isa_lanes *in)
+{
+	for (; lanes; lanes &= lanes - 1) {
+		u32 lane = (u32)__builtin_ctzll(lanes), words[GP_ISA_DWORDS_MAX];
+
+		for (u32 i = 0; i < gp_isa_dwords(bytes); i++)
+			words[i] = in[i][lane];
+		if (at[lane] < limit)
+			memcpy(group->lds + at[lane], words, bytes);
+	}
+}
+
 void gp_isa_lds_gather(const struct gp_isa_group *group, const u32 *at, u64 lanes, u32 bytes,
 		       gp_isa_lanes *out)
 {
-	u32 limit = addresses(group, bytes), dwords = gp_isa_dwords(bytes);
+	u32 limit = addresses(group, bytes);
 
-	if (bytes == 4 && lanes_together(at, lanes, bytes, limit)) {
-		memcpy(out[0], group->lds + at[0], sizeof(*out));
-		return;
-	}
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		const u8 *from = at[lane] < limit ? group->lds + at[lane] : nothing;
-		u16 half;
-
-		if (bytes == 1) {
-			out[0][lane] = *from;
-		} else if (bytes == 2) {
-			memcpy(&half, from, sizeof(half));
-			out[0][lane] = half;
-		} else {
-			for (u32 i = 0; i < dwords; i++)
-				memcpy(&out[i][lane], from + 4 * i, sizeof(u32));
-		}
+	switch (bytes) {
+	case 1:
+		lanes_load(group, at, 1, limit, out);
+		break;
+	case 2:
+		lanes_load(group, at, 2, limit, out);
+		break;
+	case 4:
+		if (lanes_together(at, lanes, bytes, limit))
+			memcpy(out[0], group->lds + at[0], sizeof(*out));
+		else
+			lanes_load(group, at, 4, limit, out);
+		break;
+	case 8:
+		lanes_load(group, at, 8, limit, out);
+		break;
+	case 12:
+		lanes_load(group, at, 12, limit, out);
+		break;
+	default:
+		lanes_load(group, at, 16, limit, out);
 	}
 }
 
 void gp_isa_lds_scatter(const struct gp_isa_group *group, const u32 *at, u64 lanes, u32 bytes,
 			const gp_isa_lanes *in)
 {
-	u32 limit = addresses(group, bytes), dwords = gp_isa_dwords(bytes);
+	u32 limit = addresses(group, bytes);
 
-	if (bytes == 4 && lanes_together(at, lanes, bytes, limit)) {
-		memcpy(group->lds + at[0], in[0], sizeof(*in));
-		return;
-	}
-	for (; lanes; lanes &= lanes - 1) {
-		u32 lane = (u32)__builtin_ctzll(lanes);
-		u8 *to;
-
-		if (at[lane] >= limit)
-			continue;
-		to = group->lds + at[lane];
-		if (bytes < 4)
-			memcpy(to, &in[0][lane], bytes == 1 ? 1 : 2);
+	switch (bytes) {
+	case 1:
+		lanes_store(group, at, lanes, 1, limit, in);
+		break;
+	case 2:
+		lanes_store(group, at, lanes, 2, limit, in);
+		break;
+	case 4:
+		if (lanes_together(at, lanes, bytes, limit))
+			memcpy(group->lds + at[0], in[0], sizeof(*in));
 		else
-			for (u32 i = 0; i < dwords; i++)
-				memcpy(to + 4 * i, &in[i][lane], sizeof(u32));
+			lanes_store(group, at, lanes, 4, limit, in);
+		break;
+	case 8:
+		lanes_store(group, at, lanes, 8, limit, in);
+		break;
+	case 12:
+		lanes_store(group, at, lanes, 12, limit, in);
+		break;
+	default:
+		lanes_store(group, at, lanes, 16, limit, in);
 	}
 }
 

@@ -8,33 +8,49 @@
 
 #define ROW_BYTES (GP_ISA_LANES * sizeof(u32))
 
-u32 gp_isa_private_address(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
-			   const struct gp_isa_row *at, u64 lanes, u32 bytes,
-			   struct gp_isa_row64 *to)
+/* The first lane whose bytes are not all in its memory. */
+static u32 lane_beyond(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+		       const struct gp_isa_row *at, u64 lanes, u32 bytes)
 {
 	u64 limit = wave->scratch_lane_bytes;
 
-	for (u64 rest = lanes; rest; rest &= rest - 1) {
-		u32 lane = (u32)__builtin_ctzll(rest);
+	for (; lanes; lanes &= lanes - 1) {
+		u32 lane = (u32)__builtin_ctzll(lanes);
 
 		if (at->lane[lane] + (u64)bytes > limit) {
 			wave->fault = runner->host->private_base + at->lane[lane];
 			return lane;
 		}
 	}
+	return GP_ISA_LANES;
+}
+
+u32 gp_isa_private_address(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+			   const struct gp_isa_row *at, u64 lanes, u32 bytes,
+			   struct gp_isa_row64 *to)
+{
+	u32 highest = 0;
+
 	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
 		u64 offset = at->lane[lane];
 
+		highest = GP_MAX(highest, at->lane[lane]);
 		to->lane[lane] = wave->scratch + offset / 4 * ROW_BYTES + lane * 4 + offset % 4;
 	}
-	return GP_ISA_LANES;
+	if (highest + (u64)bytes <= wave->scratch_lane_bytes)
+		return GP_ISA_LANES;
+	return lane_beyond(runner, wave, at, lanes, bytes);
 }
 
 /* Whether each lane's bytes are in one dword, or are whole dwords. */
 static bool lanes_fit(const struct gp_isa_row *at, u64 lanes, u32 bytes)
 {
-	u32 most = bytes < 4 ? 4 - bytes : 0;
+	u32 most = bytes < 4 ? 4 - bytes : 0, highest = 0;
 
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		highest = GP_MAX(highest, at->lane[lane] % 4);
+	if (highest <= most)
+		return true;
 	for (u64 rest = lanes; rest; rest &= rest - 1)
 		if (at->lane[__builtin_ctzll(rest)] % 4 > most)
 			return false;

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: MIT
 /* Rows of 64 dwords between memory and registers. */
+#include <immintrin.h>
+
 #include "vgpu/isa/access.h"
 
-/*
- * Rows of the lanes that are on. The mask is spread to one dword per lane, which the compiler turns
- * into vectors; a copy when all are on.
- */
+void gp_isa_spread(u64 lanes, struct gp_isa_row *mask)
+{
+	const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+
+	for (u32 i = 0; i < GP_ISA_LANES / 8; i++) {
+		__m256i byte = _mm256_set1_epi32((int)(lanes >> 8 * i & 0xff));
+
+		_mm256_store_si256((__m256i *)mask->lane + i,
+				   _mm256_cmpeq_epi32(_mm256_and_si256(byte, bit), bit));
+	}
+}
+
 void gp_isa_put_rows(struct gp_isa_wave *wave, u32 row, u32 count, u64 lanes,
 		     const gp_isa_lanes *rows)
 {
@@ -15,8 +25,7 @@ void gp_isa_put_rows(struct gp_isa_wave *wave, u32 row, u32 count, u64 lanes,
 		memcpy(wave->v[row], rows, count * sizeof(*rows));
 		return;
 	}
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-		mask.lane[lane] = -(u32)(lanes >> lane & 1);
+	gp_isa_spread(lanes, &mask);
 	for (u32 i = 0; i < count; i++) {
 		u32 *to = wave->v[row + i];
 

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "vgpu/isa/dot.h"
 #include "vgpu/isa/vop.h"
 
 /* An operation whose NaN results are the GPU's; `unused` sources are NULL. */
@@ -256,27 +257,16 @@ static inline float cube_major(float x, float y, float z)
 	return 2 * on[axis(x, y, z)];
 }
 
-/* Both products are exact in f64. */
-static inline float dot_halves(u32 a, u32 b, float c)
-{
-	double low = (double)gp_isa_f16(a) * (double)gp_isa_f16(b);
-	double high = (double)gp_isa_f16(a >> 16) * (double)gp_isa_f16(b >> 16);
-
-	return (float)(low + high + (double)c);
-}
-
 /* clang-format off */
 SINGLE_3(cubeid_f32, cube_id(a, b, c))
 SINGLE_3(cubesc_f32, cube_s(a, b, c))
 SINGLE_3(cubetc_f32, cube_t(a, b, c))
 SINGLE_3(cubema_f32, cube_major(a, b, c))
-static GP_ISA_ROWS(dot2c_f32_f16_raw, gp_isa_single, u32, u32, gp_isa_single, dot_halves(a, b, c))
-	/* clang-format on */
+/* clang-format on */
 
-	void gp_isa_dot2c_f32_f16(struct gp_isa_rows *rows)
+void gp_isa_dot2c_f32_f16(struct gp_isa_rows *rows)
 {
-	gp_isa_dot2c_f32_f16_raw(rows);
-	gp_isa_nans32(rows->out, rows->source[2], NULL, NULL);
+	gp_isa_dot2_f32_f16(rows->runner, rows->source[0], rows->source[1], rows->source[2], rows->out);
 }
 
 /* One half of each word, as f32. */

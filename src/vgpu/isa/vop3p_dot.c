@@ -16,11 +16,36 @@ static void halves_chosen(const struct gp_isa_runner *runner, const struct gp_is
 			out[n].lane[lane] = x.low[n].lane[lane] | x.high[n].lane[lane] << 16;
 }
 
+static inline float dot2(u32 a, u32 b, float c)
+{
+	float low = gp_isa_f16(a) * gp_isa_f16(b), high = gp_isa_f16(a >> 16) * gp_isa_f16(b >> 16);
+	float sum = gp_isa_f32(gp_isa_flush32(gp_isa_bits32(c + low)));
+
+	return sum + high;
+}
+
+void gp_isa_dot2_f32_f16(struct gp_isa_runner *runner, const u32 *a, const u32 *b, const u32 *c,
+			 u32 *restrict out)
+{
+	bool flush = runner->gfx == GP_ISA_GFX90A;
+
+	gp_isa_environment(runner, GP_ISA_CSR_PLAIN);
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		u32 x = a[lane], y = b[lane], sum;
+
+		if (flush) {
+			x = gp_isa_flush16(x & 0xffff) | gp_isa_flush16(x >> 16) << 16;
+			y = gp_isa_flush16(y & 0xffff) | gp_isa_flush16(y >> 16) << 16;
+		}
+		sum = gp_isa_bits32(dot2(x, y, gp_isa_f32(gp_isa_flush32(c[lane]))));
+		out[lane] = gp_isa_is_nan32(sum) ? GP_ISA_NAN32 : gp_isa_flush32(sum);
+	}
+}
+
 /* neg_lo and neg_hi negate halves of sources 0 and 1; of source 2 they are neg and abs. */
 enum gp_isa_stop gp_isa_dot2_f32_f16_op(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 					const struct gp_isa_inst *inst)
 {
-	bool flush = runner->gfx == GP_ISA_GFX90A;
 	struct gp_isa_row x[2], c, room, out;
 
 	halves_chosen(runner, wave, inst, GP_ISA_F16, x);
@@ -33,13 +58,7 @@ enum gp_isa_stop gp_isa_dot2_f32_f16_op(struct gp_isa_runner *runner, struct gp_
 	}
 	gp_isa_modify32(c.lane, gp_isa_source32(runner, wave, inst, 2, GP_ISA_F32, &room),
 			inst->abs >> 2 & 1, inst->neg >> 2 & 1);
-	gp_isa_environment(runner, GP_ISA_CSR_PLAIN);
-	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		out.lane[lane] =
-			gp_isa_dot2_f32_f16(x[0].lane[lane], x[1].lane[lane], c.lane[lane], flush);
-		if (gp_isa_is_nan32(out.lane[lane]))
-			out.lane[lane] = GP_ISA_NAN32;
-	}
+	gp_isa_dot2_f32_f16(runner, x[0].lane, x[1].lane, c.lane, out.lane);
 	gp_isa_finish32(out.lane, inst, wave->mode, GP_ISA_OF_F32);
 	gp_isa_put32(wave, inst, inst->dst, &out);
 	return GP_ISA_RUNNING;

@@ -113,7 +113,7 @@ static inline bool signals(u32 half)
 	return gp_isa_is_nan16(half) && !(half & GP_ISA_QUIET16);
 }
 
-/* The smaller or larger; a NaN loses against a number, but a signalling one wins in IEEE mode. */
+/* The smaller or larger; a NaN loses, but a signalling one wins in IEEE mode. */
 static inline u32 extreme(u32 a, u32 b, bool largest, bool ieee)
 {
 	u32 number = (order_of(a) < order_of(b)) != largest ? a : b;
@@ -123,23 +123,28 @@ static inline u32 extreme(u32 a, u32 b, bool largest, bool ieee)
 	if (ieee && signals(b))
 		return b | GP_ISA_QUIET16;
 	if (gp_isa_is_nan16(a))
-		return gp_isa_is_nan16(b) ? a | GP_ISA_QUIET16 : b;
+		return b;
 	return gp_isa_is_nan16(b) ? a : number;
 }
 
 static void extremes(const struct gp_isa_wave *wave, const struct gp_isa_inst *inst, bool largest,
 		     const struct gp_isa_row *sources, struct gp_isa_row *out)
 {
-	bool flushes = gp_isa_flushes_in(wave->mode, GP_ISA_OF_F64);
+	bool before = gp_isa_flushes_in(wave->mode, GP_ISA_OF_F64);
+	bool after = gp_isa_flushes_out(wave->mode, GP_ISA_OF_F64);
+	bool ieee = wave->mode & GP_ISA_MODE_IEEE;
 	struct numbers wide;
 
 	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-		u32 a = sources[0].lane[lane], b = sources[1].lane[lane];
+		u32 a = sources[0].lane[lane], b = sources[1].lane[lane], result;
 
-		out->lane[lane] =
-			extreme(flushes ? gp_isa_flush16(a) : a, flushes ? gp_isa_flush16(b) : b,
-				largest, wave->mode & GP_ISA_MODE_IEEE);
+		a = before ? gp_isa_flush16(a) : a;
+		b = before ? gp_isa_flush16(b) : b;
+		result = extreme(a, b, largest, ieee);
+		out->lane[lane] = after ? gp_isa_flush16(result) : result;
 	}
+	if (!inst->clamp)
+		return;
 	gp_isa_widen(wide.lane, out->lane, wave->mode);
 	gp_isa_finish32((u32 *)wide.lane, inst, wave->mode, GP_ISA_OF_F64);
 	gp_isa_narrow(out->lane, wide.lane, wave->mode);

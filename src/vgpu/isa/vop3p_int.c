@@ -46,7 +46,7 @@ static inline s32 clamp_u16(s32 value, bool clamp)
 	return clamp ? (high < 0 ? 0 : high) : value;
 }
 
-/* One half: sources as they are and with their sign; a mad of u16 does not fit into s32. */
+/* One half: sources as they are and with their sign. */
 struct half {
 	u32 a, b, c;
 	s32 sa, sb, sc;
@@ -60,9 +60,9 @@ static inline u32 mad_i16(struct half x)
 
 static inline u32 mad_u16(struct half x)
 {
-	u32 value = x.a * x.b, sum = value + x.c;
+	u32 sum = x.a * x.b + x.c; /* at most 0xffff0000 */
 
-	return x.clamp && (sum > UINT16_MAX || sum < value) ? UINT16_MAX : sum;
+	return x.clamp && sum > UINT16_MAX ? UINT16_MAX : sum;
 }
 
 static inline u32 mul_lo_u16(struct half x)

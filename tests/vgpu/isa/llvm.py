@@ -122,6 +122,7 @@ def smem(opcode):
 
 
 def vop1(opcode):
+    yield "plain", [0x3F << 25 | opcode << 9]  # no operands
     for register in (4, 6):
         yield from short(0x3F << 25 | register << 17 | opcode << 9)
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "machine.h"
 
+#include "coverage.h"
+
 #define PAGE GP_ISA_PAGE_BYTES
 
 static const struct {
@@ -113,6 +115,7 @@ int machine_down(void **state)
 {
 	struct machine *machine = *state;
 
+	coverage_note(&machine->runner, MACHINE_CODE, machine->loaded);
 	for (size_t n = 0; n < GP_ARRAY_SIZE(regions); n++)
 		free(*region_memory(machine, n));
 	free(machine->lds);
@@ -126,6 +129,8 @@ void machine_load(struct machine *machine, const u32 *words, u32 count)
 {
 	const u32 end = MACHINE_ENDPGM;
 
+	coverage_note(&machine->runner, MACHINE_CODE, machine->loaded);
+	machine->loaded = count + 1;
 	assert_true((count + 1) * sizeof(u32) <= MACHINE_CODE_BYTES);
 	memcpy(machine->code, words, count * sizeof(u32));
 	memcpy(machine->code + count * sizeof(u32), &end, sizeof(end));

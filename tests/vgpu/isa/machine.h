@@ -43,6 +43,7 @@ struct machine {
 	struct gp_isa_group group;
 	struct gp_isa_wave *wave;
 	u8 *code, *data, *constants, *scratch, *lds;
+	u32 loaded;            /* words of code */
 	u64 clock, clock_real; /* what s_memtime and s_memrealtime read; each read adds 1 */
 	u32 messages, message, message_m0; /* how many, and the last */
 };

@@ -363,6 +363,19 @@ static void f16_denormals_are_flushed_on_gfx90a_only(void **state)
 	assert_int_equal(product_of(m, name, 0, 0x3c00, 0x400000), flushes ? 0 : 0x400000);
 }
 
+/* 2^-63 * 2^-63 - 1.5 * 2^-126 */
+static void bf16_sums_that_are_denormal_are_flushed_on_gfx90a_only(void **state)
+{
+	struct machine *m = *state;
+	bool flushes = m->runner.gfx == GP_ISA_GFX90A;
+
+	assert_int_equal(product_of(m,
+				    flushes ? "v_mfma_f32_32x32x4bf16_1k"
+					    : "v_mfma_f32_32x32x4_2b_bf16",
+				    0x2000, 0x2000, 0x80c00000),
+			 flushes ? 0x80000000 : 0x80400000);
+}
+
 static void f32_denormals_of_a_and_b_are_flushed_as_mode_says(void **state)
 {
 	struct machine *m = *state;
@@ -414,6 +427,7 @@ int main(void)
 		BOTH(mode_does_not_matter),
 		BOTH(infinities_and_nans_are_found),
 		BOTH(f16_denormals_are_flushed_on_gfx90a_only),
+		BOTH(bf16_sums_that_are_denormal_are_flushed_on_gfx90a_only),
 		BOTH(f32_denormals_of_a_and_b_are_flushed_as_mode_says),
 		cmocka_unit_test_setup_teardown(xf32_takes_ten_bits_of_the_fraction, machine_gfx942,
 						machine_down),

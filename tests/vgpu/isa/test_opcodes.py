@@ -8,7 +8,7 @@ import unittest
 import llvm
 
 TOOL = os.environ["ISA_TOOL"]
-RANDOM = 20000
+RANDOM = 5000
 SEED = 1
 
 

@@ -165,14 +165,15 @@ static void packed_halves_obey_mode(void **state)
 	assert_int_equal(m->wave->v[DST][0], 0xbc00bc00);
 }
 
-/* The tie that only the last bit of the product decides. */
-static void packed_fma_is_fused(void **state)
+/* Lower halves: (1 + 2^-10)^2 - (1 + 2^-9) is 2^-20, which a product of 11 bits does not have.
+ * Upper halves: 1141 * 1838 is 2^21 + 6, so that 1 + 2^-11 * (1 + 6 / 2^21) is above a tie by less
+ * than f32 has room for. */
+static void packed_fma_rounds_once(void **state)
 {
 	struct machine *m = *state;
 
-	/* (1 + 2^-10)^2 - (1 + 2^-9) is 2^-20; (1 + 2^-10) * 2^-12 * 2 + 1 is just above a tie */
-	m->wave->v[0][0] = 0x3c013c01;
-	m->wave->v[1][0] = 0x10013c01;
+	m->wave->v[0][0] = 0x3c753c01;
+	m->wave->v[1][0] = 0x0f2e3c01;
 	m->wave->v[2][0] = 0x3c00bc02;
 	RUN(m, 0xd38e400a, 0x1c0a0300); /* v_pk_fma_f16 v10, v0, v1, v2 */
 	assert_int_equal(m->wave->v[DST][0], 0x3c010010);
@@ -277,7 +278,7 @@ int main(void)
 		BOTH(packed_integers_take_the_halves_of_op_sel),
 		BOTH(packed_halves_round_once),
 		BOTH(packed_halves_obey_mode),
-		BOTH(packed_fma_is_fused),
+		BOTH(packed_fma_rounds_once),
 		BOTH(inline_constants_fill_the_lower_half),
 		BOTH(packed_singles_take_the_words_of_op_sel),
 		BOTH(pk_mov_takes_one_word_of_each),

@@ -133,6 +133,44 @@ static void dot2_of_halves_adds_in_f32(void **state)
 	}
 }
 
+static void dot2_of_halves_flushes_denormals(void **state)
+{
+	struct machine *m = *state;
+	bool halves = m->runner.gfx == GP_ISA_GFX90A;
+
+	m->wave->mode |= GP_ISA_MODE_DENORM_32 | GP_ISA_MODE_DENORM_64;
+	m->wave->v[0][0] = 1; /* 2^-24 */
+	m->wave->v[1][0] = 0x3c00;
+	m->wave->v[2][0] = 0;
+	RUN(m, 0xd3a3400a, 0x1c0a0300); /* v_dot2_f32_f16 v10, v0, v1, v2 */
+	assert_int_equal(m->wave->v[DST][0], halves ? 0 : 0x33800000);
+	m->wave->v[0][0] = 0;
+	m->wave->v[2][0] = 0x400000;
+	RUN(m, 0xd3a3400a, 0x1c0a0300);
+	assert_int_equal(m->wave->v[DST][0], 0);
+}
+
+/* The forms of VOP2 that add to their destination. */
+static void accumulating_dot_products_are_the_same(void **state)
+{
+	static const u32 words[][3] = {
+		{0xd3a3400a, 0x1c0a0300, 0x6e040300}, /* v_dot2c_f32_f16 v2, v0, v1 */
+		{0xd3a6400a, 0x1c0a0300, 0x70040300}, /* v_dot2c_i32_i16 v2, v0, v1 */
+		{0xd3a8400a, 0x1c0a0300, 0x72040300}, /* v_dot4c_i32_i8 v2, v0, v1 */
+		{0xd3aa400a, 0x1c0a0300, 0x74040300}, /* v_dot8c_i32_i4 v2, v0, v1 */
+	};
+	struct machine *m = *state;
+	u64 seed = 9;
+
+	for (u32 n = 0; n < GP_ARRAY_SIZE(words); n++)
+		for (u32 mode = 0; mode < 256; mode += 51) {
+			m->wave->mode = (m->wave->mode & ~0xffu) | mode;
+			fill(m, 3, &seed);
+			RUN(m, words[n][0], words[n][1], words[n][2]);
+			assert_memory_equal(m->wave->v[DST], m->wave->v[2], sizeof(m->wave->v[2]));
+		}
+}
+
 static void accumulation_registers_are_moved_under_exec(void **state)
 {
 	struct machine *m = *state;
@@ -162,6 +200,8 @@ int main(void)
 		BOTH(mixed_sources_are_halves_or_singles),
 		BOTH(integer_dot_products_add_exactly),
 		BOTH(dot2_of_halves_adds_in_f32),
+		BOTH(dot2_of_halves_flushes_denormals),
+		BOTH(accumulating_dot_products_are_the_same),
 		BOTH(accumulation_registers_are_moved_under_exec),
 	};
 
