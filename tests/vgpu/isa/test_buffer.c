@@ -455,6 +455,11 @@ static void lane_as_index_and_swizzle(void **state)
 	words_put(m->data, WINDOW);
 	buffer_put(m, MACHINE_DATA, 12, 0, 0, ADD_LANE);
 	RUN(m, 0xe0500004, 0x80020200 /* buffer_load_dword v2, off, s[8:11], 0 offset:4 */);
+	words_put(m->data, MACHINE_DATA_BYTES);
+	gp_isa_set_pair(m->wave, GP_ISA_EXEC, 0xff);
+	buffer_put(m, MACHINE_DATA, 4, 0, 0, ADD_LANE | 1 << 15); /* 14 bits are not enough */
+	RUN(m, 0xe0500000, 0x80020300 /* buffer_load_dword v3, off, s[8:11], 0 */);
+	gp_isa_set_pair(m->wave, GP_ISA_EXEC, ~0ull);
 	buffer_put(m, MACHINE_DATA, 16, 64, SWIZZLED, FORMAT); /* index stride 8 */
 	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
 		m->wave->v[0][lane] = lane;
@@ -464,6 +469,8 @@ static void lane_as_index_and_swizzle(void **state)
 		u32 row = lane / 8 * 16 * 8 + lane % 8 * 4;
 
 		assert_int_equal(m->wave->v[2][lane], 0x5a000000 + lane * 12 + 4);
+		if (lane < 8)
+			assert_int_equal(m->wave->v[3][lane], 0x5a000000 + lane * 0x4004);
 		assert_int_equal(m->wave->v[4][lane], 0x5a000000 + row + 1 * 32);
 		assert_int_equal(m->wave->v[5][lane], 0x5a000000 + row + 2 * 32);
 	}

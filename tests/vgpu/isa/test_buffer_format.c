@@ -225,6 +225,130 @@ static void refused_formats(void **state)
 	assert_string_equal(name, "tbuffer_load_format_x");
 }
 
+/* Each number of components: of 16_16_16_16, uint, as 32 bits and as 16. */
+static void every_number_of_components(void **state)
+{
+	static const struct {
+		u32 load[2][2], store[2][2]; /* tbuffer, buffer */
+		u32 count;
+		bool half;
+	} ops[] = {
+		{{{0xe8082000, 0x80020200 /* tbuffer_load_format_x v2, v0, s[8:11], 0 idxen */},
+		  {0xe0002000, 0x80020200 /* buffer_load_format_x v2, v0, s[8:11], 0 idxen */}},
+		 {{0xe80a2000, 0x80020200 /* tbuffer_store_format_x v2, v0, s[8:11], 0 idxen */},
+		  {0xe0102000, 0x80020200 /* buffer_store_format_x v2, v0, s[8:11], 0 idxen */}},
+		 1,
+		 false},
+		{{{0xe808a000,
+		   0x80020200 /* tbuffer_load_format_xy v[2:3], v0, s[8:11], 0 idxen */},
+		  {0xe0042000,
+		   0x80020200 /* buffer_load_format_xy v[2:3], v0, s[8:11], 0 idxen */}},
+		 {{0xe80aa000,
+		   0x80020200 /* tbuffer_store_format_xy v[2:3], v0, s[8:11], 0 idxen */},
+		  {0xe0142000,
+		   0x80020200 /* buffer_store_format_xy v[2:3], v0, s[8:11], 0 idxen */}},
+		 2,
+		 false},
+		{{{0xe8092000,
+		   0x80020200 /* tbuffer_load_format_xyz v[2:4], v0, s[8:11], 0 idxen */},
+		  {0xe0082000,
+		   0x80020200 /* buffer_load_format_xyz v[2:4], v0, s[8:11], 0 idxen */}},
+		 {{0xe80b2000,
+		   0x80020200 /* tbuffer_store_format_xyz v[2:4], v0, s[8:11], 0 idxen */},
+		  {0xe0182000,
+		   0x80020200 /* buffer_store_format_xyz v[2:4], v0, s[8:11], 0 idxen */}},
+		 3,
+		 false},
+		{{{0xe809a000,
+		   0x80020200 /* tbuffer_load_format_xyzw v[2:5], v0, s[8:11], 0 idxen */},
+		  {0xe00c2000,
+		   0x80020200 /* buffer_load_format_xyzw v[2:5], v0, s[8:11], 0 idxen */}},
+		 {{0xe80ba000,
+		   0x80020200 /* tbuffer_store_format_xyzw v[2:5], v0, s[8:11], 0 idxen */},
+		  {0xe01c2000,
+		   0x80020200 /* buffer_store_format_xyzw v[2:5], v0, s[8:11], 0 idxen */}},
+		 4,
+		 false},
+		{{{0xe80c2000, 0x80020200 /* tbuffer_load_format_d16_x v2, v0, s[8:11], 0 idxen */},
+		  {0xe0202000, 0x80020200 /* buffer_load_format_d16_x v2, v0, s[8:11], 0 idxen */}},
+		 {{0xe80e2000,
+		   0x80020200 /* tbuffer_store_format_d16_x v2, v0, s[8:11], 0 idxen */},
+		  {0xe0302000,
+		   0x80020200 /* buffer_store_format_d16_x v2, v0, s[8:11], 0 idxen */}},
+		 1,
+		 true},
+		{{{0xe80ca000,
+		   0x80020200 /* tbuffer_load_format_d16_xy v2, v0, s[8:11], 0 idxen */},
+		  {0xe0242000,
+		   0x80020200 /* buffer_load_format_d16_xy v2, v0, s[8:11], 0 idxen */}},
+		 {{0xe80ea000,
+		   0x80020200 /* tbuffer_store_format_d16_xy v2, v0, s[8:11], 0 idxen */},
+		  {0xe0342000,
+		   0x80020200 /* buffer_store_format_d16_xy v2, v0, s[8:11], 0 idxen */}},
+		 2,
+		 true},
+		{{{0xe80d2000,
+		   0x80020200 /* tbuffer_load_format_d16_xyz v[2:3], v0, s[8:11], 0 idxen */},
+		  {0xe0282000,
+		   0x80020200 /* buffer_load_format_d16_xyz v[2:3], v0, s[8:11], 0 idxen */}},
+		 {{0xe80f2000,
+		   0x80020200 /* tbuffer_store_format_d16_xyz v[2:3], v0, s[8:11], 0 idxen */},
+		  {0xe0382000,
+		   0x80020200 /* buffer_store_format_d16_xyz v[2:3], v0, s[8:11], 0 idxen */}},
+		 3,
+		 true},
+		{{{0xe80da000,
+		   0x80020200 /* tbuffer_load_format_d16_xyzw v[2:3], v0, s[8:11], 0 idxen */},
+		  {0xe02c2000,
+		   0x80020200 /* buffer_load_format_d16_xyzw v[2:3], v0, s[8:11], 0 idxen */}},
+		 {{0xe80fa000,
+		   0x80020200 /* tbuffer_store_format_d16_xyzw v[2:3], v0, s[8:11], 0 idxen */},
+		  {0xe03c2000,
+		   0x80020200 /* buffer_store_format_d16_xyzw v[2:3], v0, s[8:11], 0 idxen */}},
+		 4,
+		 true},
+	};
+	static const u32 formats[] = {2, 5, 0, 12}; /* 16, 16_16, none, 16_16_16_16 */
+	static const u16 element[] = {1, 0x8002, 3, 4};
+	struct machine *m = *state;
+
+	for (size_t n = 0; n < 2 * GP_ARRAY_SIZE(ops); n++) {
+		u32 count = ops[n / 2].count, typed = n % 2 == 0;
+		u32 words[2], wide = count == 3 ? 4 : count;
+
+		buffer_put(m, 0xfac | UINT << 12 | 12 << 15);
+		memcpy(m->data + 5 * 16, element, sizeof(element));
+		for (u32 row = 2; row < 6; row++)
+			m->wave->v[row][5] = 0x77;
+		memcpy(words, ops[n / 2].load[!typed], sizeof(words));
+		if (typed)
+			run_typed(m, words, 12, UINT);
+		else
+			machine_run_to_end(m, words, 2);
+		for (u32 i = 0; i < 4; i++) {
+			u32 row = m->wave->v[2 + (ops[n / 2].half ? i / 2 : i)][5];
+			u32 value = !ops[n / 2].half ? row : i % 2 ? row >> 16 : row & 0xffff;
+			u32 rows = ops[n / 2].half ? (count + 1) / 2 * 2 : count;
+
+			if (i < rows)
+				assert_int_equal(value, i < count ? element[i] : 0);
+		}
+		/* Stored with a format of as many components; there is none of three. */
+		memset(m->data + 5 * 16, 0x55, 16);
+		memcpy(words, ops[n / 2].store[!typed], sizeof(words));
+		buffer_put(m, 0xfac | UINT << 12 | formats[wide - 1] << 15);
+		if (typed)
+			words[0] = (words[0] & ~0x03f80000u) | formats[wide - 1] << 19 | UINT << 23;
+		if (count == 3) {
+			assert_int_equal(machine_run(m, words, 2, 10), GP_ISA_REFUSED);
+			continue;
+		}
+		machine_run_to_end(m, words, 2);
+		assert_memory_equal(m->data + 5 * 16, element, count * 2);
+		assert_int_equal(m->data[5 * 16 + count * 2], 0x55);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +359,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stores_clamp_and_round, machine_gfx90a,
 						machine_down),
 		cmocka_unit_test_setup_teardown(halves_of_registers, machine_gfx90a, machine_down),
+		cmocka_unit_test_setup_teardown(every_number_of_components, machine_gfx90a,
+						machine_down),
 		cmocka_unit_test_setup_teardown(format_of_the_descriptor, machine_gfx90a,
 						machine_down),
 		cmocka_unit_test_setup_teardown(beyond_the_end, machine_gfx90a, machine_down),

@@ -314,6 +314,21 @@ static void exchange_of_two_and_of_marked(void **state)
 		assert_int_equal(lds_word(m, lane * 8 + 3072 + 4), 200 + lane);
 	}
 	lds_fill(m);
+	RUN(m, 0xd85e0804,
+	    0x06040200 /* ds_wrxchg2st64_rtn_b32 v[6:7], v0, v2, v4 offset0:4 offset1:8 */,
+	    0xd8dc4000, 0x08040200 /* ds_wrxchg2_rtn_b64 v[8:11], v0, v[2:3], v[4:5] offset1:64 */);
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		assert_int_equal(m->wave->v[6][lane], 0x5a000000 + lane * 8 + 1024);
+		assert_int_equal(m->wave->v[7][lane], 0x5a000000 + lane * 8 + 2048);
+		assert_int_equal(lds_word(m, lane * 8 + 1024), lane);
+		assert_int_equal(lds_word(m, lane * 8 + 2048), 100 + lane);
+		for (u32 i = 0; i < 4; i++)
+			assert_int_equal(m->wave->v[8 + i][lane],
+					 0x5a000000 + lane * 8 + (i < 2 ? 0 : 512) + i % 2 * 4);
+		assert_int_equal(lds_word(m, lane * 8 + 4), m->wave->v[3][lane]);
+		assert_int_equal(lds_word(m, lane * 8 + 512), 100 + lane);
+	}
+	lds_fill(m);
 	RUN(m, 0xd8fc1000, 0x06000200 /* ds_condxchg32_rtn_b64 v[6:7], v0, v[2:3] offset:4096 */);
 	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
 		u32 at = 4096 + lane * 8;
@@ -327,6 +342,18 @@ static void exchange_of_two_and_of_marked(void **state)
 
 static void gds_and_gws_are_refused_by_name(void **state)
 {
+	static const struct {
+		u32 words[2];
+		const char *name;
+	} gws[] = {
+		{{0xd9330000, 0x00000000 /* ds_gws_init v0 gds */}, "ds_gws_init"},
+		{{0xd93b0000, 0x00000000 /* ds_gws_barrier v0 gds */}, "ds_gws_barrier"},
+		{{0xd9370000, 0x00000000 /* ds_gws_sema_br v0 gds */}, "ds_gws_sema_br"},
+		{{0xd9390000, 0x00000000 /* ds_gws_sema_p gds */}, "ds_gws_sema_p"},
+		{{0xd9350000, 0x00000000 /* ds_gws_sema_v gds */}, "ds_gws_sema_v"},
+		{{0xd9310000, 0x00000000 /* ds_gws_sema_release_all gds */},
+		 "ds_gws_sema_release_all"},
+	};
 	struct machine *m = *state;
 	char name[GP_ISA_NAME];
 
@@ -335,10 +362,12 @@ static void gds_and_gws_are_refused_by_name(void **state)
 			 GP_ISA_REFUSED);
 	gp_isa_describe(&m->runner, m->wave, name);
 	assert_string_equal(name, "ds_add_u32");
-	assert_int_equal(STOP(m, 0xd9330000, 0x00000000 /* ds_gws_init v0 gds */), GP_ISA_REFUSED);
-	gp_isa_describe(&m->runner, m->wave, name);
-	assert_string_equal(name, "ds_gws_init");
-	assert_int_equal(m->wave->pc, MACHINE_CODE);
+	for (size_t n = 0; n < GP_ARRAY_SIZE(gws); n++) {
+		assert_int_equal(machine_run(m, gws[n].words, 2, 10), GP_ISA_REFUSED);
+		gp_isa_describe(&m->runner, m->wave, name);
+		assert_string_equal(name, gws[n].name);
+		assert_int_equal(m->wave->pc, MACHINE_CODE);
+	}
 }
 
 static void without_lanes_nothing_happens(void **state)

@@ -834,6 +834,13 @@ static void lds_filled_from_memory(void **state)
 	assert_int_equal(word_at(m->lds, 0x104 + 40), 0x5a000000 + 3 * 256 + 40);
 	RUN(m, 0xdc984004, 0x00060000 /* scratch_load_lds_ubyte off, s6 offset:4 */);
 	assert_int_equal(word_at(m->lds, 0x104 + 40), (3 * 256 + 40) & 0xff);
+	RUN(m, 0xdc9c4004, 0x00060000 /* scratch_load_lds_sbyte off, s6 offset:4 */);
+	assert_int_equal(word_at(m->lds, 0x104 + 36 * 4), 0xffffff90); /* 3 * 256 + 36 * 4 */
+	RUN(m, 0xdca04004, 0x00060000 /* scratch_load_lds_ushort off, s6 offset:4 */);
+	assert_int_equal(word_at(m->lds, 0x104 + 40), 3 * 256 + 40);
+	m->scratch[3 * 256 + 41] = 0x80;
+	RUN(m, 0xdca44004, 0x00060000 /* scratch_load_lds_sshort off, s6 offset:4 */);
+	assert_int_equal(word_at(m->lds, 0x104 + 40), 0xffff8028);
 }
 
 int main(void)

@@ -59,6 +59,7 @@ static void end_of_memory(void **state)
 			 GP_ISA_FAULT);
 	assert_int_equal(m->wave->fault, MACHINE_DATA + MACHINE_DATA_BYTES);
 	registers_check(m);
+	m->wave->fault = 0;
 	assert_int_equal(STOP(m, 0xdc7c8000,
 			      0x007f0200 /* global_store_dwordx4 v[0:1], v[2:5], off */),
 			 GP_ISA_FAULT);
