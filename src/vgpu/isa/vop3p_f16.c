@@ -38,7 +38,7 @@ static void halves_compute(const struct gp_isa_wave *wave, const struct gp_isa_i
 			   half_op *op, const struct gp_isa_row *sources, u32 count,
 			   struct gp_isa_row *out)
 {
-	struct numbers x[3], sum;
+	struct numbers x[3] = {0}, sum;
 	struct gp_isa_row bits;
 
 	for (u32 n = 0; n < count; n++)
