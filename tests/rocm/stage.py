@@ -41,7 +41,8 @@ class Stage:
         return [*words, "--", "env", "GP_BIN=/gp/bin", "GP_FIXTURES=/src/tests/fixtures", "PYTHONDONTWRITEBYTECODE=1", *env, *command]
 
     def vgpu(self, personality, command, options=(), env=()):
-        return self.command(["/gp/bin/gpreempt", "vgpu", "--personality", personality, *options, "--", *command], env)
+        compute = ["--compute", os.environ.get("GP_ROCM_COMPUTE", "off")]
+        return self.command(["/gp/bin/gpreempt", "vgpu", "--personality", personality, *compute, *options, "--", *command], env)
 
     def run(self, name, words, limit):
         """Exit status (None: it did not end in time) and output, which also goes to a log."""
