@@ -73,8 +73,14 @@ class Row:
         samples = os.path.join(self.stage.place, "samples")
         server = self.begin("online", self.stage.program("examples", "online_server"), "--load", "spin", "--rate", str(RATE),
                             "--seconds", str(self.seconds), "--samples", samples)
-        if server.wait(daemon_stage.LIMIT):
-            raise SystemExit(f"online_server: status {server.returncode}")
+        try:
+            status = server.wait(daemon_stage.LIMIT)
+        except subprocess.TimeoutExpired:
+            for what in (("log", "--all", "--lines", "100"), ("status",), ("vgpu", "status")):
+                print(self.stage.quietly(*what).stdout.decode(), file=sys.stderr)
+            status = "none, it does not end"
+        if status:
+            raise SystemExit(f"online_server: status {status}")
         return [(row[2] - row[0]) * 1e3 for row in lines(samples)]
 
     def llama_server(self):

@@ -60,13 +60,24 @@ static s64 do_doorbell(struct self *self, const u64 *args, u64 *out)
 	return (s64)(self->queues[args[0]].args.doorbell_offset % 8192);
 }
 
+/* A queue has an MQD on each. */
+static u32 count_xccs(void)
+{
+	char *text = slurp("/sys/class/kfd/kfd/topology/nodes/1/properties");
+	const char *at = text ? strstr(text, "\nnum_xcc ") : NULL;
+	u32 count = at ? (u32)strtoul(at + strlen("\nnum_xcc "), NULL, 10) : 1;
+
+	free(text);
+	return count ? count : 1;
+}
+
 /* Absolute doorbells of a process's queues on the BAR, in words, from the MQDs. */
 static u32 doorbell_word(pid_t pid, u32 nth)
 {
 	char *text = slurp("/sys/kernel/debug/kfd/mqds"), *line, *rest = NULL;
 	const u32 control = 0x8f; /* cp_hqd_pq_doorbell_control, word of struct v9_mqd */
 	bool inside = false;
-	u32 found = 0, word = 0, seen = 0;
+	u32 found = 0, word = 0, seen = 0, xccs = count_xccs();
 
 	CHECK(text);
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
@@ -80,7 +91,7 @@ static u32 doorbell_word(pid_t pid, u32 nth)
 			continue;
 		if (at / 4 != control / 8 * 8)
 			continue;
-		if (seen++ == nth) {
+		if (seen++ == nth * xccs) {
 			word = v[control % 8];
 			found = 1;
 		}

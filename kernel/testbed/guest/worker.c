@@ -5,10 +5,12 @@
  *
  * usage: worker [high]     until it is killed; says "ready" when it works; high: its second queue
  *                          has a high priority
+ *        worker idle       the same, but its first kernel ends; SIGUSR1: another without an end
  *        worker look PID   what the machine says of that process's queues
  */
 #include "conformance.h"
 
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -67,10 +69,22 @@ int main(int argc, char **argv)
 	/* As a runtime does for a stream of high priority. */
 	if (argc == 2 && strcmp(argv[1], "high") == 0)
 		EXPECT(update_queue(&me, 1, 100, HIGH_PRIORITY), 0);
-	submit_kernel(&me, 0, ENDLESS, 1);
+	bool idle = argc == 2 && strcmp(argv[1], "idle") == 0;
+	sigset_t asked;
+
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &asked, NULL);
+	submit_kernel(&me, 0, idle ? LONG : ENDLESS, 1);
 	UNTIL(&me, look(&me, getpid(), 0).cu_ns > 0);
+	if (idle)
+		UNTIL(&me, look(&me, getpid(), 0).completed == 1);
 	puts("ready");
 	fflush(stdout);
+	if (idle) {
+		sigwait(&asked, &(int){0});
+		submit_kernel(&me, 0, ENDLESS, 1);
+	}
 	for (;;)
 		pause();
 }

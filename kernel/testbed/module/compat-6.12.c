@@ -146,8 +146,8 @@ static int acquire_vm(struct amdgpu_device *adev, struct amdgpu_vm *vm,
 {
 	*info = (void *)1;	/* only compared with NULL */
 	if (fence)
-		*fence = dma_fence_get_stub();
-	return 0;
+		*fence = fg_new_fence();
+	return !fence || *fence ? 0 : -ENOMEM;
 }
 
 static void destroy_vm(struct amdgpu_device *adev, struct amdgpu_vm *vm)
@@ -363,6 +363,7 @@ void fg_own_registers(struct kfd2kgd_calls *calls)
 struct fg_hook fg_own_hooks[] = {
 	FG_HOOK(amdgpu_amdkfd_gpuvm_acquire_process_vm, acquire_vm),
 	FG_HOOK(amdgpu_amdkfd_gpuvm_destroy_cb, destroy_vm),
+	FG_HOOK(amdgpu_amdkfd_gpuvm_restore_process_bos, fg_restore_memory),
 #ifdef FG_DKMS
 	FG_HOOK(amdgpu_vm_get_task_info_vm, no_task_info),
 #else
@@ -391,6 +392,7 @@ const struct fg_member fg_own_members[] = {
 	FG_MEMBER(kfd_node, id),
 	FG_MEMBER(kfd_node, interrupt_bitmap),
 	FG_MEMBER(device_queue_manager, destroy_wait),
+	FG_MEMBER(kfd_process, ef),
 	FG_MEMBER(kfd_process, runtime_enable_sema),
 	FG_MEMBER(queue_properties, is_suspended),
 	{ NULL }

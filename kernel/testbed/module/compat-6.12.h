@@ -16,6 +16,7 @@
 #define FG_PASID_MEMBER		FG_MEMBER(kfd_process, pasid)
 #endif
 #define FG_IN_USE(va)		((va)->queue_refcount)
+#define FG_EVICT			/* evict.c */
 #define FG_SUSPENDED(p)		((p)->is_suspended)
 
 #endif

@@ -13,6 +13,7 @@
  *  - firmware.c the scheduler firmware: eats HIQ packets, keeps HQD slots
  *  - run.c      runs AQL packets of mapped queues in modelled time
  *  - status.c   what the machine says of itself, and the clock's handle
+ *  - evict.c    memory pressure
  * symbols.c finds the driver's functions, hooks.c redirects those that would
  * touch hardware, layout.c refuses a driver that this was not built for.
  * compat-SERIES.[ch] is all that is different from kernel to kernel; the one
@@ -301,6 +302,11 @@ void fg_queue_save(struct fg_queue *queue);
 void fg_run(struct fg_device *gpu, u64 ns);
 bool fg_waves_in_flight(const struct fg_device *gpu);
 bool fg_waves_of(const struct fg_device *gpu, u32 pasid);	/* of one process */
+
+/* evict.c; not on 6.1 */
+struct dma_fence *fg_new_fence(void);
+int fg_restore_memory(void *info, struct dma_fence __rcu **fence);
+void fg_evict_init(struct dentry *directory);
 
 /* status.c */
 int fg_status_init(void);

@@ -332,6 +332,7 @@ static void save_xcc(struct fg_queue *queue, struct v9_mqd *mqd, u32 waves)
 
 	waves = min(waves, mqd->cp_hqd_cntl_stack_size / 8);
 	mqd->cp_hqd_pq_rptr = (u32)(queue->read * AQL_WORDS);
+	mqd->cp_hqd_pq_wptr_lo = (u32)(queue->written * AQL_WORDS);
 	mqd->cp_hqd_cntl_stack_offset = mqd->cp_hqd_cntl_stack_size - waves * 8;
 	mqd->cp_hqd_wg_state_offset = mqd->cp_hqd_cntl_stack_size +
 				      waves * WAVE_BYTES;

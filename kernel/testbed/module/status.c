@@ -6,6 +6,7 @@
  *   clock   written: model time stands still after so many ns, until who
  *           wrote it closes the file
  *   reset   written: the driver's own way through a GPU reset
+ *   evict   written: memory pressure on the process of that pid (evict.c)
  *
  * The driver holds its queue lock while it waits for the hardware, and that
  * is when a test wants to look. So the lock is only tried; where it is taken
@@ -405,6 +406,9 @@ int fg_status_init(void)
 	debugfs_create_file("status", 0444, debugfs, NULL, &status_fops);
 	debugfs_create_file("clock", 0200, debugfs, NULL, &clock_fops);
 	debugfs_create_file("reset", 0200, debugfs, NULL, &reset_fops);
+#ifdef FG_EVICT
+	fg_evict_init(debugfs);
+#endif
 	return 0;
 }
 
