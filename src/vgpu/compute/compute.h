@@ -33,7 +33,7 @@ struct gp_vgpu_computed {
 
 /* `wake_fd` is an eventfd that is written when a dispatch is over. NULL: no memory. */
 struct gp_vgpu_compute *gp_vgpu_compute_new(struct gp_vgpu_client *client, int wake_fd);
-/* Ends the threads; what is under way is dropped. */
+/* Ends the threads and drops dispatches that are under way. */
 void gp_vgpu_compute_free(struct gp_vgpu_compute *compute);
 
 /* 0 or -errno; the threads are made with the first one. */

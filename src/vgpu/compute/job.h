@@ -67,7 +67,7 @@ struct gp_vgpu_compute {
 	u32 worker_count;
 	struct gp_vgpu_worker workers[GP_VGPU_WORKERS];
 	struct gp_list jobs, over;
-	struct gp_vgpu_spare *waves; /* registers that nobody uses */
+	struct gp_vgpu_spare *waves; /* registers that are not in use */
 	u64 held[GP_VGPU_MAX_QUEUES / 64];
 };
 

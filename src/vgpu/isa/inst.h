@@ -94,10 +94,10 @@ struct gp_isa_inst {
 			u8 cbsz, abid, blgp; /* MFMA */
 		} mfma;
 		/*
-		 * SMEM, DS, FLAT, MUBUF, MTBUF: what is not used is 0. src[0]: address (VGPR; SGPR
-		 * base of SMEM; of scratch there may be none), src[1]: data, src[2]: second data
-		 * (DS), saddr or V# (SGPR). dst is set whether the operation has a result or not.
-		 * SOPK: offset is the field of 16 bits.
+		 * SMEM, DS, FLAT, MUBUF, MTBUF: fields that are not used are 0. src[0]: address
+		 * (VGPR; SGPR base of SMEM; of scratch there may be none), src[1]: data, src[2]:
+		 * second data (DS), saddr or V# (SGPR). dst is set whether the operation has a
+		 * result or not. SOPK: offset is the field of 16 bits.
 		 */
 		struct {
 			s32 offset;  /* bytes; DS: offset0 | offset1 << 8 for pairs as well */

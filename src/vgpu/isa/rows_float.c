@@ -266,7 +266,8 @@ SINGLE_3(cubema_f32, cube_major(a, b, c))
 
 void gp_isa_dot2c_f32_f16(struct gp_isa_rows *rows)
 {
-	gp_isa_dot2_f32_f16(rows->runner, rows->source[0], rows->source[1], rows->source[2], rows->out);
+	gp_isa_dot2_f32_f16(rows->runner, rows->source[0], rows->source[1], rows->source[2],
+			    rows->out);
 }
 
 /* One half of each word, as f32. */

@@ -82,7 +82,7 @@ def table_text(rows, tested):
         if refused[form]:
             lines += [f"- {form}:", *(f"  {line}" for line in names_wrapped(sorted(refused[form])))]
     if any(untested.values()):
-        lines += ["", "Executed without a unit test of their own:", ""]
+        lines += ["", "Executed, but in no unit test:", ""]
         for form in formats:
             if untested[form]:
                 lines += [f"- {form}:", *(f"  {line}" for line in names_wrapped(sorted(untested[form])))]

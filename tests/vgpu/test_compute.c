@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The threads that run work-groups, with kernels of a few instructions: every work-item is executed
+ * once, a held queue stands still, a dropped one is gone, faults and refused instructions are
+ * reported, and memory can be unmapped behind a running kernel.
+ */
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "testlib.h"
+#include "vgpu/compute/compute.h"
+
+#define BYTES   0x10000u
+#define ENTRY   0x1000u /* the code, in the same memory as the data */
+#define PATIENT 2000    /* turns of 5 ms */
+
+/* What vgpu/preload gives: the memory of this test is the GPU's, at its own addresses. */
+static u8 *memory;
+static _Atomic bool unmapped;
+
+void *gp_vgpu_gpu_page(struct gp_vgpu_client *client, u32 gpu_id, u64 va, bool write)
+{
+	u64 start = (u64)(uintptr_t)memory;
+
+	(void)client, (void)gpu_id, (void)write;
+	return unmapped || va < start || va >= start + BYTES ? NULL : (void *)(uintptr_t)va;
+}
+
+bool gp_vgpu_can_ask(void)
+{
+	return true;
+}
+
+void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
+{
+	(void)client, (void)event_id;
+}
+
+struct machine {
+	struct gp_vgpu_client client;
+	struct gp_vgpu_compute *compute;
+	int wake_fd;
+};
+
+static int setup(void **state)
+{
+	struct machine *machine = calloc(1, sizeof(*machine));
+
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unmapped = false;
+	machine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	machine->client.machine.gpu_count = 1;
+	machine->client.machine.gpus[0] = (struct gp_vgpu_gpu){.gpu_id = 1, .cu_count = 4};
+	machine->compute = gp_vgpu_compute_new(&machine->client, machine->wake_fd);
+	assert_non_null(machine->compute);
+	*state = machine;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct machine *machine = *state;
+
+	gp_vgpu_compute_free(machine->compute);
+	close(machine->wake_fd);
+	munmap(memory, BYTES);
+	free(machine);
+	return 0;
+}
+
+/* s[0:1] is the address of the memory, s2 the number of the group. */
+static void start(struct machine *machine, const u32 *words, size_t bytes, u32 items, u32 size,
+		  u32 queue)
+{
+	u64 address = (u64)(uintptr_t)memory;
+	struct gp_isa_launch launch = {
+		.gfx = GP_ISA_GFX90A,
+		.entry = address + ENTRY,
+		.rsrc2 = 2u << 1 | 1u << 7,
+		.user = {(u32)address, (u32)(address >> 32)},
+		.grid = {items, 1, 1},
+		.group = {size, 1, 1},
+	};
+
+	memcpy(memory + ENTRY, words, bytes);
+	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, queue, 77), 0);
+}
+
+static struct gp_vgpu_computed wait_over(struct machine *machine)
+{
+	struct gp_vgpu_computed over = {0};
+
+	for (u32 i = 0; i < PATIENT; i++) {
+		if (gp_vgpu_compute_take(machine->compute, &over))
+			return over;
+		usleep(5000);
+	}
+	fail_msg("the dispatch is not over");
+	return over;
+}
+
+/* v0 is the work-item; every one adds 1 to the counter of its lane. */
+static const u32 count_once[] = {
+	0x24020082,             /* v_lshlrev_b32_e32 v1, 2, v0 */
+	0x7e040281,             /* v_mov_b32_e32 v2, 1 */
+	0xdd088000, 0x00000201, /* global_atomic_add v1, v2, s[0:1] */
+	0xbf8c0f70,             /* s_waitcnt vmcnt(0) */
+	0xbf810000,             /* s_endpgm */
+};
+
+/* The same without an end, until the word at 2048 is not 0. */
+static const u32 count_on[] = {
+	0x24020082,             /* v_lshlrev_b32_e32 v1, 2, v0 */
+	0x7e040281,             /* v_mov_b32_e32 v2, 1 */
+	0xdd088000, 0x00000201, /* global_atomic_add v1, v2, s[0:1] */
+	0xc0020100, 0x00000800, /* s_load_dword s4, s[0:1], 0x800 */
+	0xbf8cc07f,             /* s_waitcnt lgkmcnt(0) */
+	0xbf068004,             /* s_cmp_eq_u32 s4, 0 */
+	0xbf85fff9,             /* s_cbranch_scc1 to the addition */
+	0xbf810000,             /* s_endpgm */
+};
+
+static u32 counter(u32 index)
+{
+	return __atomic_load_n((u32 *)(void *)memory + index, __ATOMIC_SEQ_CST);
+}
+
+static void let_end(void)
+{
+	__atomic_store_n((u32 *)(void *)(memory + 2048), 1, __ATOMIC_SEQ_CST);
+}
+
+static void moves(u32 index)
+{
+	u32 before = counter(index);
+
+	for (u32 i = 0; i < PATIENT && counter(index) == before; i++)
+		usleep(5000);
+	assert_int_not_equal(counter(index), before);
+}
+
+static void every_work_item_is_executed_once(void **state)
+{
+	struct machine *machine = *state;
+	struct gp_vgpu_computed over;
+
+	start(machine, count_once, sizeof(count_once), 64 * 1000 + 10, 64, 0);
+	over = wait_over(machine);
+	assert_int_equal(over.stop, GP_ISA_ENDED);
+	assert_int_equal(over.tag, 77);
+	for (u32 i = 0; i < 64; i++)
+		assert_int_equal(counter(i), i < 10 ? 1001 : 1000);
+}
+
+static void held_queue_stands_still(void **state)
+{
+	struct machine *machine = *state;
+	u32 stood;
+
+	start(machine, count_on, sizeof(count_on), 64, 64, 3);
+	moves(0);
+	gp_vgpu_compute_hold(machine->compute, 3);
+	stood = counter(0);
+	usleep(50000);
+	assert_int_equal(counter(0), stood);
+	gp_vgpu_compute_release(machine->compute, 3);
+	moves(0);
+	let_end();
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+}
+
+static void hold_before_the_start_counts(void **state)
+{
+	struct machine *machine = *state;
+
+	gp_vgpu_compute_hold(machine->compute, 3);
+	start(machine, count_once, sizeof(count_once), 64, 64, 3);
+	usleep(50000);
+	assert_int_equal(counter(0), 0);
+	gp_vgpu_compute_release(machine->compute, 3);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+}
+
+static void dropped_queue_is_gone_and_others_run(void **state)
+{
+	struct machine *machine = *state;
+	u32 stood;
+
+	start(machine, count_on, sizeof(count_on), 64 * 100, 64, 5);
+	moves(0);
+	gp_vgpu_compute_drop(machine->compute, 5);
+	stood = counter(0);
+	usleep(50000);
+	assert_int_equal(counter(0), stood);
+	memset(memory, 0, ENTRY);
+	start(machine, count_once, sizeof(count_once), 64, 64, 6);
+	assert_int_equal(wait_over(machine).queue_id, 6);
+	assert_int_equal(counter(0), 1);
+}
+
+/* Groups that wait for each other: more of them than threads. */
+static void groups_are_under_way_together(void **state)
+{
+	static const u32 meet[] = {
+		0x7e020280,             /* v_mov_b32_e32 v1, 0 */
+		0x7e040281,             /* v_mov_b32_e32 v2, 1 */
+		0xbefe0181,             /* s_mov_b64 exec, 1 */
+		0xdd088000, 0x00000201, /* global_atomic_add v1, v2, s[0:1] */
+		0xc0020100, 0x00000000, /* s_load_dword s4, s[0:1], 0x0 */
+		0xbf8cc07f,             /* s_waitcnt lgkmcnt(0) */
+		0xbf089804,             /* s_cmp_gt_u32 s4, 24 */
+		0xbf84fffb,             /* s_cbranch_scc0 to the load */
+		0xbf810000,             /* s_endpgm */
+	};
+	struct machine *machine = *state;
+
+	start(machine, meet, sizeof(meet), 64 * 25, 64, 0);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+	assert_int_equal(counter(0), 25);
+}
+
+static void fault_and_refusal_are_reported(void **state)
+{
+	static const u32 far[] = {
+		0x7e020280,             /* v_mov_b32_e32 v1, 0 */
+		0xbe8100ff, 0x00001234, /* s_mov_b32 s1, 0x1234 */
+		0xdc508000, 0x02000001, /* global_load_dword v2, v1, s[0:1] */
+		0xbf810000,             /* s_endpgm */
+	};
+	static const u32 refused[] = {0xd8000000 | 0x99 << 17 | 1 << 16, 0}; /* ds_gws_init */
+	struct machine *machine = *state;
+	struct gp_vgpu_computed over;
+
+	start(machine, far, sizeof(far), 64, 64, 0);
+	over = wait_over(machine);
+	assert_int_equal(over.stop, GP_ISA_FAULT);
+	assert_int_equal(over.address >> 32, 0x1234);
+	start(machine, refused, sizeof(refused), 64, 64, 0);
+	over = wait_over(machine);
+	assert_int_equal(over.stop, GP_ISA_REFUSED);
+	assert_string_equal(over.text, "ds_gws_init");
+}
+
+static void pages_are_not_used_after_a_flush(void **state)
+{
+	struct machine *machine = *state;
+
+	start(machine, count_on, sizeof(count_on), 64, 64, 0);
+	moves(0);
+	unmapped = true;
+	gp_vgpu_compute_flush(machine->compute);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_FAULT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_work_item_is_executed_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(held_queue_stands_still, setup, teardown),
+		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(groups_are_under_way_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(fault_and_refusal_are_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(pages_are_not_used_after_a_flush, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
