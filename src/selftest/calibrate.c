@@ -197,7 +197,7 @@ static void measure_waves(struct gp_selftest_check *check, u32 xccs,
 	    measure_crowd(check, GP_SELFTEST_CROWD_MANY, &idle, &many))
 		return;
 	/* The kernel's own end needs no dispatch. */
-	if (!check->report->virtual_gpu)
+	if (check->report->executes)
 		idle.map.ns -= GP_MIN(costs->dispatch_ns, idle.map.ns);
 	few.bytes /= xccs;
 	many.bytes /= xccs;

@@ -154,10 +154,10 @@ static int completes(struct gp_selftest_check *check, long put)
 	return 0;
 }
 
-/* A kernel of the virtual GPU cannot be told to go on: its queues wait at the gate instead. */
+/* A kernel that computes nothing cannot be told to go on: its queues wait at the gate instead. */
 static bool has_kernels(const struct gp_selftest_check *check)
 {
-	return check->program.work != GP_SELFTEST_BARRIERS && !check->report->virtual_gpu;
+	return check->program.work != GP_SELFTEST_BARRIERS && check->report->executes;
 }
 
 static int cycle(struct gp_selftest_check *check)

@@ -187,10 +187,11 @@ static bool has_kernel(const char *gfx)
 static void announce_work(const struct request *request, const struct gp_selftest_report *report,
 			  const char *gfx)
 {
-	if (report->virtual_gpu)
+	if (!report->executes)
 		fprintf(request->talk, "%s\n\n",
-			_("A virtual GPU does not execute kernels: only the order and number of "
-			  "packets are checked."));
+			_("This virtual GPU does not execute kernels (--compute on): only the "
+			  "order and "
+			  "number of packets are checked."));
 	else if (has_kernel(gfx))
 		fprintf(request->talk, "%s\n\n",
 			_("The program runs a kernel that continuously checks its registers, LDS "
@@ -450,6 +451,8 @@ static int selftest(const struct request *request, const struct gp_inspect_ps *p
 {
 	struct gp_selftest_report report = {.gpu = choose(request, ps),
 					    .virtual_gpu = getenv("GPREEMPT_VGPU") != NULL,
+					    .executes = !getenv("GPREEMPT_VGPU") ||
+							getenv("GPREEMPT_VGPU_COMPUTE"),
 					    .cycles = (u32)request->cycles};
 	int error, number = 0;
 	bool works = false;

@@ -203,7 +203,7 @@ int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_sel
 			work,
 			gpu_text,
 			queues_text,
-			report->virtual_gpu ? virtual : NULL,
+			report->executes ? NULL : virtual,
 			NULL};
 	int pipes[4], error;
 

@@ -57,6 +57,7 @@ enum gp_selftest_work {
 struct gp_selftest_report {
 	const struct gp_gpu *gpu;
 	bool virtual_gpu;
+	bool executes; /* kernels compute: a real GPU, or a virtual one with --compute on */
 	u32 cycles;
 	enum gp_selftest_work work;
 	char work_reason[160]; /* why not a kernel of this build; "" it is one */

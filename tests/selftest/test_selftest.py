@@ -43,6 +43,14 @@ class SelfTest(unittest.TestCase):
         done = live(["--runtime-enable"])
         self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
 
+    def test_kernels_that_compute_keep_registers_lds_and_lanes(self):
+        done = run(GPREEMPT, "vgpu", "--runtime-enable", "--compute", "on", "--", GPREEMPT, "selftest", "--cycles", "5", "--json=-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        if result["work"] == "barriers":
+            self.skipTest(result["work_reason"])
+        self.assertTrue(all(entry["works"] for entry in result["mechanisms"]), done.stdout)
+
     def test_a_mechanism_that_does_not_work_says_why(self):
         done = run(GPREEMPT, "vgpu", "--", GPREEMPT, "selftest", "--cycles", "1", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)

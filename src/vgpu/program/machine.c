@@ -111,6 +111,10 @@ static int write_kernels(const struct gp_vgpu_options *options, const char *dire
 	snprintf(path, sizeof(path), "%s/" GP_VGPU_KERNELS, directory);
 	error = gp_file_write_atomic(path, kernels, count * sizeof(*kernels));
 	free(kernels);
+	if (!error && options->server.compute) {
+		snprintf(path, sizeof(path), "%s/" GP_VGPU_COMPUTES, directory);
+		error = gp_file_write_atomic(path, "", 0);
+	}
 	if (error)
 		gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error));
 	return error;

@@ -97,7 +97,7 @@ static int library_path(const char *directory, char *out, size_t size, struct gp
 /* Ours last: an agent that watches the program's calls must see them before we answer. */
 static int set_environment(const char *directory, struct gp_diag *diag)
 {
-	char library[PATH_MAX], *value;
+	char library[PATH_MAX], computes[PATH_MAX + sizeof(GP_VGPU_COMPUTES)], *value;
 	const char *before = getenv("LD_PRELOAD");
 	int error = library_path(directory, library, sizeof(library), diag);
 
@@ -111,6 +111,11 @@ static int set_environment(const char *directory, struct gp_diag *diag)
 		value = strdup(before && *before ? before : library);
 	}
 	if (!value || setenv("LD_PRELOAD", value, 1) || setenv(GP_VGPU_ENV, directory, 1))
+		error = -ENOMEM;
+	snprintf(computes, sizeof(computes), "%.*s/" GP_VGPU_COMPUTES, PATH_MAX - 1, directory);
+	if (access(computes, F_OK))
+		unsetenv(GP_VGPU_COMPUTE_ENV);
+	else if (setenv(GP_VGPU_COMPUTE_ENV, "1", 1))
 		error = -ENOMEM;
 	free(value);
 	return error;
