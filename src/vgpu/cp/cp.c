@@ -195,6 +195,7 @@ static void lose_gpu(struct gp_vgpu_cp *cp, u32 gpu_index)
 		if (!ring->used || ring->hold == GP_CP_HALTED || ring->queue.gpu_index != gpu_index)
 			continue;
 		ring->faulted = true;
+		gp_vgpu_cp_execute_drop(cp, ring->queue.id);
 		if (ring->sdma || ring->pm4_packets)
 			ring->hold = GP_CP_HALTED;
 		else

@@ -124,7 +124,7 @@ static bool begin(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	struct gp_isa_launch launch;
 	struct gp_vgpu_computed failed = {.stop = GP_ISA_REFUSED, .text = "out of memory"};
 
-	if (launch_of(cp, ring, record, &launch)) {
+	if (!ring->faulted && launch_of(cp, ring, record, &launch)) {
 		if (!gp_vgpu_compute_start(cp->compute, &launch, ring->queue.gpu_index,
 					   ring->queue.id, tag_of(cp, record))) {
 			ring->computing++;
