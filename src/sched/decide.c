@@ -114,7 +114,7 @@ static void note_owed(struct gp_sched *s, struct gp_sched_job *j, const struct g
  * it would be back before it is gone. False: neither.
  */
 static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp_sched_member *m,
-			const struct gp_sched_member *best, u64 cost)
+			const struct gp_sched_member *best, u64 cost, bool place)
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
 	/* The turn of one that takes turns was its due; and once turns have been found to pay, the
@@ -134,8 +134,9 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 		return true;
 	}
 	j->aged_since = gp_sched_job_aged(s, j);
-	if (j->aged_since == s->now || (gp_later(j->aged_since, j->spec.max_suspend_ns) > soon &&
-					d->policy->returns(s, best, m) > soon))
+	if (place || j->aged_since == s->now ||
+	    (gp_later(j->aged_since, j->spec.max_suspend_ns) > soon &&
+	     d->policy->returns(s, best, m) > soon))
 		return false;
 	gp_sched_job_shield(s, j, GP_SCHED_SHIELD_TURN,
 			    gp_later(s->now, gp_sched_narrow_shield(s, m->device)));
@@ -147,9 +148,12 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
 	u64 cost = gp_sched_job_cost(s, j, m->device), saves = gp_sched_member_remaining(s, m);
-	bool hint = best->ghost == GP_GHOST_HINT, turn = in_turns(s, best, m);
+	bool equal = gp_sched_member_priority(s, best) == gp_sched_member_priority(s, m);
+	bool hint = best->ghost == GP_GHOST_HINT;
+	bool place = equal && m->over && !gp_sched_narrow_has(s, m);
+	bool turn = place || in_turns(s, best, m);
 	struct gp_sched_action *action;
-	u64 ran = s->now - GP_MAX(m->arrived, j->resumed_at);
+	u64 ran = s->now - GP_MAX(m->arrived, j->resumed_at), rank = d->policy->key(s, m, false);
 
 	if (d->policy->declines && saves < cost && !j->outlived) {
 		action = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_DECLINED, m->job, best->job,
@@ -157,11 +161,13 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 		action->reason.limit_ns = saves;
 		j->declined++;
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_COST, gp_later(s->now, saves));
-	} else if (leave_alone(s, d, m, best, cost)) {
+	} else if (leave_alone(s, d, m, best, cost, place)) {
 		return;
 	} else {
 		if (!turn)
 			d->preempted_at = s->now;
+		if (place)
+			gp_sched_park_queue(s, m);
 		/* Past its usual end nobody knows how long it takes. */
 		if (gp_sched_member_is_late(s, m))
 			saves = GP_SCHED_UNKNOWN;
@@ -177,6 +183,7 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 	action->reason.waited_ns = s->now - best->arrived;
 	action->reason.ran_ns = ran;
 	seen(s, &action->reason, m, best);
+	action->reason.job_rank = rank; /* as it was compared */
 }
 
 /* The first of those that may come back now, one that waits for its turn last; otherwise when the
@@ -218,8 +225,16 @@ static bool step(struct gp_sched *s, struct gp_sched_device *d)
 	struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
 	struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
 	struct gp_sched_member *last = gp_order_top(s, &d->order[GP_ORDER_LAST]);
+	struct gp_sched_member *next;
 	u64 at;
 
+	next = gp_sched_park_exchange(s, d, last);
+	if (next) {
+		send_away(s, d, last, next);
+		return true;
+	}
+	if (best && best->over && gp_sched_park_again(s, d, best))
+		return true;
 	if (best && (held || last != best) && d->policy->refresh && d->policy->refresh(s, best))
 		return true;
 	if (d->order[GP_ORDER_QUEUED].count && gp_sched_park_unqueue(s, d, best))

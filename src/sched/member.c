@@ -141,6 +141,8 @@ static void arrive(struct gp_sched *s, struct gp_sched_member *m)
 	const struct gp_sched_device *d = gp_member_device(s, m);
 	bool ghost = m->ghost;
 
+	if (m->ghost == GP_GHOST_LINGER)
+		m->early_misses = 0;
 	if (m->drained != GP_SCHED_NEVER)
 		m->gap_ns = gp_sched_average(m->gap_ns, s->now - m->drained);
 	if (m->ghost == GP_GHOST_HINT ||
@@ -162,8 +164,7 @@ static void arrive(struct gp_sched *s, struct gp_sched_member *m)
  * it has run for a fraction of what it usually does, so that this is more likely a pause in its
  * submission than the end. `usual` is its burst before this one. Returns for how long, 0: no.
  */
-static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usual,
-		   enum gp_sched_why *why)
+static u64 lingers(struct gp_sched *s, struct gp_sched_member *m, u64 usual, enum gp_sched_why *why)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 	const struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
@@ -181,8 +182,14 @@ static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usua
 		*why = GP_SCHED_WHY_LINGER;
 		return GP_MIN(2 * m->gap_ns, d->config.linger_ns);
 	}
+	/* After a time of long bursts all of the usual length look like that: it must have been
+	 * right now and then. */
 	*why = GP_SCHED_WHY_EARLY;
-	return m->ran_ns < usual / GP_SCHED_EARLY ? GP_MIN(cost, d->config.linger_ns) : 0;
+	if (m->ran_ns >= usual / GP_SCHED_EARLY)
+		m->early_misses = 0;
+	else if (m->early_misses < GP_SCHED_HINT_TRUST)
+		return GP_MIN(cost, d->config.linger_ns);
+	return 0;
 }
 
 static void drain(struct gp_sched *s, struct gp_sched_member *m)
@@ -316,6 +323,8 @@ void gp_sched_member_timer(struct gp_sched *s, struct gp_sched_member *m)
 			gp_member_job(s, m)->hint_misses++;
 			gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_HINT_MISSED, m->job,
 				      GP_SCHED_NONE, m->device);
+		} else if (m->early_misses < GP_SCHED_HINT_TRUST) {
+			m->early_misses++;
 		}
 		gp_sched_member_unghost(s, m);
 	} else if (!m->ghost && m->hint_at <= s->now) {

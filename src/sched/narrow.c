@@ -55,22 +55,26 @@ static u64 longest_turn(const struct gp_sched *s, const struct gp_sched_device *
 	return GP_MAX(4 * gp_sched_narrow_shield(s, d->index), 24 * (d->suspend_ns + d->resume_ns));
 }
 
+static u64 shortest_turn(const struct gp_sched_device *d)
+{
+	return 2 * (d->suspend_ns + d->resume_ns);
+}
+
 u64 gp_sched_narrow_turn(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
 	u64 turn = d->turn_ns ? d->turn_ns : bound(s, d) / 4 / GP_MAX(d->contenders, 1);
 
-	return GP_MAX(GP_MIN(turn, longest_turn(s, d)), 2 * (d->suspend_ns + d->resume_ns));
+	return GP_MAX(GP_MIN(turn, longest_turn(s, d)), shortest_turn(d));
 }
 
 u64 gp_sched_narrow_shield(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
-	u64 least = 2 * (d->suspend_ns + d->resume_ns);
 
 	if (!d->narrow)
 		return d->config.turn_ns;
-	return GP_MIN(GP_MAX(d->config.turn_ns / GP_MAX(d->contenders, 1), least),
+	return GP_MIN(GP_MAX(d->config.turn_ns / GP_MAX(d->contenders, 1), shortest_turn(d)),
 		      d->config.turn_ns);
 }
 
@@ -221,14 +225,19 @@ void gp_sched_narrow_begin(struct gp_sched *s, const struct gp_sched_member *m,
  */
 static void set_turn(const struct gp_sched *s, struct gp_sched_device *d)
 {
-	u64 round = GP_MAX(bound(s, d) / 8 * 7, 1), passed = s->now - d->rate_at;
+	u64 round = GP_MAX(bound(s, d) / 16 * 15, 1), passed = s->now - d->rate_at;
 	u64 due = gp_scale(GP_MAX(d->contenders, 1), passed, round);
 	u64 last = d->turn_ns, turn = gp_scale(last, d->slot_count, GP_MAX(due, 1));
 
+	/* Higher jobs left next to nothing: that says nothing about the next second. */
+	if ((last ? 16 : 8) * slot_time(s, d) < passed)
+		return;
 	if (last)
 		turn = GP_MIN(GP_MAX(turn, last / 2), 2 * last);
 	else
 		turn = gp_scale(round, slot_time(s, d), passed) / GP_MAX(d->contenders, 1);
+	/* From less than the shortest turn it would take many seconds to recover. */
+	turn = GP_MAX(turn, shortest_turn(d));
 	d->turn_ns = GP_MAX(GP_MIN(turn, GP_MIN(round, 2 * longest_turn(s, d))), 1);
 	d->run_ns = slot_time(s, d) / GP_MAX(d->slot_count, 1);
 }
@@ -248,7 +257,8 @@ void gp_sched_narrow_look(struct gp_sched *s, struct gp_sched_device *d)
 		d->wide_ns = d->wide_ns ? GP_MIN(2 * d->wide_ns, WIDE_NS_MAX) : WIDE_NS;
 		d->wide_until = gp_later(s->now, d->wide_ns);
 		set_narrow(s, d, false);
-	} else if (s->now - d->preempted_at > PERIOD_NS) {
+	} else if (s->now - d->preempted_at > PERIOD_NS &&
+		   2 * slot_time(s, d) > s->now - d->rate_at) {
 		d->wide_until = d->wide_ns = 0;
 		d->rate_known = false;
 		set_narrow(s, d, false);

@@ -100,4 +100,14 @@ static inline void gp_order_remove(struct gp_sched_order *order, u32 id)
 		gp_order_sift(order, place - 1, order->entry[order->count]);
 }
 
+/* The key that comes after the first one; with fewer than two elements there is none. */
+static inline u64 gp_order_second_key(const struct gp_sched_order *order)
+{
+	u64 second = order->entry[1].key;
+
+	for (u32 i = 2; i < GP_MIN(order->count, 5); i++)
+		second = GP_MIN(second, order->entry[i].key);
+	return second;
+}
+
 #endif

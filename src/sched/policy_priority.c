@@ -11,7 +11,7 @@
  *
  * It does not share between equals: the hardware does that. Where the hardware takes turns, jobs of
  * low priority are an exception: policy_turns.c. So are jobs whose preemption costs too much:
- * narrow.c.
+ * narrow.c, and equals beyond the places: park.c.
  */
 #include "sched/state.h"
 
@@ -24,8 +24,8 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 		return gp_sched_turns_key(m);
 	if (!held)
 		return 2 * below + m->over;
-	if (!step)
-		return below;
+	if (!step) /* equals by how long they have waited, in 2^16 ns */
+		return below << 46 | gp_member_job(s, m)->aged_since >> 16;
 	/* The moment at which it will have aged to the top, were there no bound. */
 	return below * step + gp_member_job(s, m)->aged_since;
 }
@@ -80,6 +80,8 @@ static void start(struct gp_sched *s, struct gp_sched_member *m)
 {
 	if (gp_sched_turns_has(s, m))
 		gp_sched_turns_start(s, m);
+	else if (gp_sched_park_takes_turns(s, m))
+		m->tick_at = gp_later(s->now, gp_member_device(s, m)->config.turn_ns);
 	else if (!gp_sched_narrow_has(s, m))
 		m->tick_at = GP_SCHED_NEVER;
 	else
@@ -99,6 +101,12 @@ static void tick(struct gp_sched *s, struct gp_sched_member *m)
 
 	if (gp_sched_turns_has(s, m)) {
 		gp_sched_turns_tick(s, m);
+		return;
+	}
+	if (gp_sched_park_takes_turns(s, m)) {
+		gp_sched_park_tick(s, m);
+		if (!m->over)
+			start(s, m);
 		return;
 	}
 	gp_sched_narrow_look(s, d);

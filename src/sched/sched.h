@@ -15,7 +15,8 @@
  * - A job without work is held only to make room on the hardware (PARKED, park.c), on devices with
  *   `places` and if it `parks`. Its wait counts from its work on. Its RESUME is among the actions
  * of the event that brings its work, unless a higher job is before it, or equals run that are known
- *   to fill the device: then it is when they drain, or turn_ns after the last one that was let in.
+ *   to fill the device: then it is when they drain, or turn_ns after the last one that was let in,
+ *   and one of them whose turn is over is held in its place.
  * - No job with work is held longer than its max_suspend (default 2 s); after that it runs for at
  * least turn_ns before it can be held again. Those two together are the starvation bound. Under the
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for

@@ -72,14 +72,15 @@ struct gp_sched_member {
 	u32 processes, resident; /* counted in those of its device */
 	u8 device;
 	bool used, contends, metered;
-	bool waits;  /* its job is held and this device wants it so */
-	bool over;   /* narrow: its turn is */
-	bool slot;   /* narrow: it runs, and counts in the device's `slots` */
-	bool beside; /* park.c: in this burst it started beside an equal or higher one */
-	u8 ghost;    /* enum gp_sched_ghost */
-	u8 waits_in; /* HELD, TURN or QUEUED; GP_ORDERS: none */
-	u16 epoch;   /* of its MAYBE queues */
-	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
+	bool waits;      /* its job is held and this device wants it so */
+	bool over;       /* narrow: its turn is */
+	bool slot;       /* narrow: it runs, and counts in the device's `slots` */
+	bool beside;     /* park.c: in this burst it started beside an equal or higher one */
+	u8 ghost;        /* enum gp_sched_ghost */
+	u8 early_misses; /* it kept its place in vain, so often in a row */
+	u8 waits_in;     /* HELD, TURN or QUEUED; GP_ORDERS: none */
+	u16 epoch;       /* of its MAYBE queues */
+	u32 busy[3];     /* queues with work by stream, MAYBE ones of this epoch among them */
 	u32 place[GP_ORDERS];
 	u32 maybe[3];
 	u32 doubted; /* MAYBE queues of any epoch: they may have work */
@@ -159,9 +160,10 @@ struct gp_sched_device {
 	u32 parked;              /* processes of jobs that are held without work */
 	u32 queue_level;         /* priority of those that wait for a place */
 	u64 let_in_at;           /* the last one of those that waited for a place */
-	u64 stretch;   /* a burst beside others, in sixteenths of one alone; 0: not known */
-	u32 switching; /* operations under way */
-	u32 storm;     /* of these, of jobs whose last one did not fail */
+	u64 stretch;    /* a burst beside others, in sixteenths of one alone; 0: not known */
+	u64 stretch_at; /* when it was last seen */
+	u32 switching;  /* operations under way */
+	u32 storm;      /* of these, of jobs whose last one did not fail */
 	u64 storm_ns, storm_weighted, storm_at; /* see tally.c */
 	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
 	u64 vfloor;          /* fair */
@@ -450,6 +452,18 @@ bool gp_sched_park_queues(const struct gp_sched *sched, const struct gp_sched_me
 /* .. when a higher one runs, the first of them is held like others. False: there is none. */
 bool gp_sched_park_unqueue(struct gp_sched *sched, const struct gp_sched_device *device,
 			   const struct gp_sched_member *best);
+/* Does it make room for an equal after a turn, if they fill the device? Its turn is over then. */
+bool gp_sched_park_takes_turns(const struct gp_sched *sched, const struct gp_sched_member *member);
+void gp_sched_park_tick(const struct gp_sched *sched, struct gp_sched_member *member);
+/* The one that has its place next, or NULL: none is waiting, or not long enough. */
+struct gp_sched_member *gp_sched_park_exchange(const struct gp_sched *sched,
+					       const struct gp_sched_device *device,
+					       const struct gp_sched_member *last);
+/* The turns of all that run side by side are over: the first of them has another one, alone. */
+bool gp_sched_park_again(struct gp_sched *sched, const struct gp_sched_device *device,
+			 struct gp_sched_member *best);
+/* It waits for a place from now on. */
+void gp_sched_park_queue(struct gp_sched *sched, struct gp_sched_member *member);
 /* When one that waits for a place is let in beside a running equal; 0: at once. */
 u64 gp_sched_park_returns(const struct gp_sched_device *device);
 

@@ -233,6 +233,24 @@ static struct gp_sim_oracle_limits limits_of(const struct gp_sim_scenario *s)
 	return gp_sim_oracle_limits(&s->chip.model, s->job_count, batch, s->sched.max_suspend_ns);
 }
 
+/*
+ * Where servers took less of the GPU than alone, because the scheduler let them run one after the
+ * other, the oracle has the use of that.
+ */
+static void shorten(struct gp_sim_judge *judge, u64 online_ns)
+{
+	u64 work = 0, nominal = 0;
+
+	for (size_t i = 0; i < judge->request_count; i++)
+		work += judge->requests[i].work_ns;
+	nominal = gp_scale(work, STRETCH_NONE, judge->stretch_ppm);
+	online_ns = GP_MAX(online_ns, nominal);
+	if (online_ns >= work)
+		return;
+	for (size_t i = 0; i < judge->request_count; i++)
+		judge->requests[i].work_ns = gp_scale(judge->requests[i].work_ns, online_ns, work);
+}
+
 int gp_sim_judge_end(struct gp_sim_judge *judge, const struct gp_sim_result *result,
 		     struct gp_sim_verdict *out)
 {
@@ -249,6 +267,7 @@ int gp_sim_judge_end(struct gp_sim_judge *judge, const struct gp_sim_result *res
 
 		*(is_online(&s->jobs[i]) ? &out->online_ns : &out->offline_ns) += used;
 	}
+	shorten(judge, out->online_ns);
 	/* A visit at either end may be half inside. */
 	error = gp_sim_oracle(judge->requests, judge->request_count, &out->cost, &limits,
 			      out->time_ns + out->cost.suspend_ns + out->cost.resume_ns,

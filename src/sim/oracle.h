@@ -20,8 +20,8 @@
  *   from one to the next is free where a visit lies between them.
  * - A request takes work_ns from arrived_ns on and is done by due_ns. A judge takes the time at
  *   which the scheduler was done with it: the oracle may make no request later than that. As work
- *   it takes what requests take without batch jobs: how servers share the GPU among themselves is
- *   not judged.
+ *   it takes what requests take without batch jobs, or in the run where that is less: how servers
+ *   share the GPU among themselves is not judged.
  *
  * Why it is an upper bound
  * - A schedule leaves for batch work the whole time less the work of the requests, less the pauses

@@ -341,6 +341,34 @@ static void who_has_hardly_begun_keeps_its_place(void **state)
 	end(w);
 }
 
+/* After a time of long bursts all of the usual length are short: it waits in vain three times. */
+static void who_kept_its_place_in_vain_does_not_again(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low, high, kept = 0;
+
+	(void)state;
+	w->device.linger_ns = MS;
+	w->device.suspend_ns = w->device.resume_ns = 300 * US;
+	w->takes = 300 * US;
+	reconfigure(w);
+	low = job(w, 500);
+	high = job(w, 2000);
+	gets_work(w, high);
+	pass(w, 100 * MS);
+	drains(w, high);
+	gets_work(w, low);
+	for (u32 i = 0; i < 12; i++) {
+		pass(w, 30 * MS);
+		gets_work(w, high);
+		pass(w, 2 * MS);
+		drains(w, high);
+		kept += gp_job_held(gp_sched_job(w->sched, low));
+	}
+	assert_int_equal(kept, 3);
+	end(w);
+}
+
 /* Short bursts that become the rule are believed. */
 static void a_new_habit_is_learnt(void **state)
 {
@@ -459,6 +487,7 @@ int main(void)
 		cmocka_unit_test(who_soon_comes_back_keeps_its_place),
 		cmocka_unit_test(who_stays_away_longer_than_it_pays_does_not_linger),
 		cmocka_unit_test(who_has_hardly_begun_keeps_its_place),
+		cmocka_unit_test(who_kept_its_place_in_vain_does_not_again),
 		cmocka_unit_test(a_new_habit_is_learnt),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
 		cmocka_unit_test(a_hint_that_misses_lets_go_and_loses_trust),

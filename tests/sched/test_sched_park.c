@@ -170,6 +170,103 @@ static void equals_that_fill_the_device_run_one_after_the_other(void **state)
 	end(c.w);
 }
 
+/* They are known to fill the device: alone 2 ms, beside another 4. */
+static void learn_that_they_fill_it(struct crowded *c)
+{
+	gets_work(c->w, c->batch);
+	for (u32 i = 0; i < 4; i++)
+		serves(c, i, 2 * MS);
+	for (u32 round = 0; round < 8; round++) {
+		gets_work(c->w, c->server[0]);
+		gets_work(c->w, c->server[1]);
+		pass(c->w, 12 * MS); /* the second is let in after a turn */
+		drains(c->w, c->server[1]);
+		pass(c->w, 12 * MS);
+		drains(c->w, c->server[0]);
+		pass(c->w, 10 * MS);
+	}
+	assert_true(c->w->sched->device[0].stretch >= 20);
+	c->w->looked = c->w->logged;
+}
+
+/* Without that, each one that is let in makes all of them slower, until none drains. */
+static void equals_that_fill_the_device_change_places_after_a_turn(void **state)
+{
+	struct gp_sched_action *over;
+	struct crowded c;
+	u32 running;
+
+	(void)state;
+	crowded_begin(&c);
+	learn_that_they_fill_it(&c);
+	for (u32 i = 0; i < 3; i++)
+		gets_work(c.w, c.server[i]);
+	pass(c.w, 5 * MS);
+	is_not_held(c.w, c.server[0]);
+	is_held(c.w, c.server[1]);
+	is_held(c.w, c.server[2]);
+	pass(c.w, 6 * MS);
+	over = look(c.w, GP_SCHED_SUSPEND, c.server[0], GP_SCHED_WHY_TURN_OVER);
+	assert_non_null(over);
+	assert_int_equal(over->reason.other, c.server[1]);
+	is_not_held(c.w, c.server[1]);
+	is_held(c.w, c.server[2]);
+	for (u32 i = 0; i < 50; i++) { /* each in turn, one at a time */
+		pass(c.w, 10 * MS);
+		running = 0;
+		for (u32 k = 0; k < 3; k++)
+			running += run_of(c.w, c.server[k]) == GP_SCHED_RUNNING;
+		assert_int_equal(running, 1);
+	}
+	for (u32 i = 0; i < 3; i++)
+		assert_in_range(c.w->ran[c.server[i]] / MS, 100, 400);
+	end(c.w);
+}
+
+/* They were on the device when it became too full: all but one of them leave it. */
+static void equals_that_fill_the_device_side_by_side_are_told_apart(void **state)
+{
+	struct gp_sched_job_spec stays = {.priority = 2000}, parks = stays;
+	struct crowded c;
+	u32 running = 0;
+
+	(void)state;
+	crowded_begin(&c);
+	learn_that_they_fill_it(&c);
+	parks.parks = true;
+	for (u32 i = 0; i < 4; i++)
+		done(c.w, gp_sched_job_set(c.w->sched, c.w->now, c.server[i], &stays));
+	for (u32 i = 0; i < 4; i++)
+		gets_work(c.w, c.server[i]);
+	for (u32 i = 0; i < 4; i++) {
+		is_not_held(c.w, c.server[i]);
+		done(c.w, gp_sched_job_set(c.w->sched, c.w->now, c.server[i], &parks));
+	}
+	pass(c.w, 11 * MS);
+	for (u32 i = 0; i < 4; i++)
+		running += run_of(c.w, c.server[i]) == GP_SCHED_RUNNING;
+	assert_int_equal(running, 1);
+	end(c.w);
+}
+
+/* One that waits for a place needs one: there is no room for the idle ones yet. */
+static void an_idle_job_is_parked_while_others_wait_for_a_place(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	drains(c.w, c.batch);
+	for (u32 i = 0; i < 3; i++)
+		gets_work(c.w, c.server[i]);
+	pass(c.w, 2 * MS);
+	is_held(c.w, c.server[1]);
+	is_held(c.w, c.server[2]);
+	drains(c.w, c.server[0]);
+	assert_true(is_parked(&c, c.server[0]));
+	end(c.w);
+}
+
 /* An idle job has no waves to save: how long that takes says nothing about a preemption. */
 static void the_cost_of_a_preemption_is_not_learnt_from_idle_jobs(void **state)
 {
@@ -368,6 +465,9 @@ int main(void)
 		cmocka_unit_test(the_cost_of_a_preemption_is_not_learnt_from_idle_jobs),
 		cmocka_unit_test(only_jobs_that_can_be_parked_are),
 		cmocka_unit_test(equals_that_fill_the_device_run_one_after_the_other),
+		cmocka_unit_test(equals_that_fill_the_device_change_places_after_a_turn),
+		cmocka_unit_test(equals_that_fill_the_device_side_by_side_are_told_apart),
+		cmocka_unit_test(an_idle_job_is_parked_while_others_wait_for_a_place),
 		cmocka_unit_test(equals_that_leave_the_device_idle_run_side_by_side),
 		cmocka_unit_test(a_higher_job_holds_those_that_wait_for_a_place),
 		cmocka_unit_test(with_room_for_all_none_is_parked),

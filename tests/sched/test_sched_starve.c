@@ -440,6 +440,71 @@ static void the_next_turn_goes_to_the_job_that_got_least(void **state)
 	end(w);
 }
 
+/* All are stopped at once, by a job that has work for ever: they do not come back at once. */
+static void jobs_that_are_stopped_at_once_come_back_one_by_one(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low[32], high = job(w, 2000), busy = 0;
+	struct gp_sched_stats stats;
+
+	(void)state;
+	w->device.places = 4;
+	w->device.age_step_ns = MS;
+	reconfigure(w);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++) {
+		low[i] = job(w, 500);
+		gets_work(w, low[i]);
+	}
+	pass(w, MS);
+	gets_work(w, high);
+	for (u32 tick = 0; tick < 2100; tick++) {
+		u32 running = 0;
+
+		pass(w, MS);
+		for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++)
+			running += run_of(w, low[i]) == GP_SCHED_RUNNING;
+		assert_in_range(running, 0, 1);
+		busy += running;
+	}
+	assert_true(busy);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++)
+		assert_true(w->ran[low[i]] > MS);
+	gp_sched_stats(w->sched, &stats);
+	assert_int_equal(stats.why[GP_SCHED_WHY_MAX_SUSPEND], 0);
+	end(w);
+}
+
+/* Higher work of more than a second is not a second without preemptions. */
+static void after_a_long_burst_they_still_take_turns(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low[6], high = job(w, 2000);
+
+	(void)state;
+	w->device.places = 4;
+	w->device.suspend_ns = w->device.resume_ns = 500 * US;
+	reconfigure(w); /* without ageing */
+	for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++) {
+		low[i] = job(w, 500);
+		gets_work(w, low[i]);
+	}
+	pass(w, MS);
+	for (u32 i = 0; i < 10; i++)
+		gap(w, high, 5 * MS);
+	gets_work(w, high);
+	pass(w, 1500 * MS);
+	drains(w, high);
+	for (u32 tick = 0; tick < 100; tick++) {
+		u32 running = 0;
+
+		pass(w, MS);
+		for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++)
+			running += run_of(w, low[i]) == GP_SCHED_RUNNING;
+		assert_in_range(running, 0, 1);
+	}
+	end(w);
+}
+
 /* Each waits for the ones before it. What that takes is not what one operation costs. */
 static void a_storm_of_operations_does_not_teach_what_one_costs(void **state)
 {
@@ -480,6 +545,8 @@ int main(void)
 		cmocka_unit_test(light_jobs_beyond_the_places_run_side_by_side_again),
 		cmocka_unit_test(a_crowd_of_jobs_that_fill_the_device_takes_turns),
 		cmocka_unit_test(jobs_beyond_the_places_take_turns_at_once),
+		cmocka_unit_test(jobs_that_are_stopped_at_once_come_back_one_by_one),
+		cmocka_unit_test(after_a_long_burst_they_still_take_turns),
 		cmocka_unit_test(the_next_turn_goes_to_the_job_that_got_least),
 		cmocka_unit_test(a_storm_of_operations_does_not_teach_what_one_costs),
 	};

@@ -429,6 +429,63 @@ static void servers_that_slow_each_other_down_are_taken_as_they_are(void **state
 	assert_in_range(stretch[1], 1002000, 2000000);
 }
 
+/* Servers that run one after the other in the run, and side by side alone: the oracle may do as the
+ * scheduler does, and is not beaten by it. */
+static void servers_that_run_one_after_the_other_are_taken_at_that(void **state)
+{
+	struct gp_buf text = {0};
+	struct gp_sim_result result;
+	struct gp_sim_verdict verdict;
+
+	(void)state;
+	gp_buf_printf(&text, "[run]\ntime = 4s\n[gpu]\njitter_permille = 0\n");
+	for (u32 i = 0; i < 4; i++)
+		gp_buf_printf(&text,
+			      "[job server%u]\nclass = online\narrival = poisson 90/s\n"
+			      "kernels = 4\nkernel = 500us\n",
+			      i);
+	for (u32 i = 0; i < 20; i++)
+		gp_buf_printf(&text, "[job batch%u]\nclass = offline\nkernel = 20ms\ndepth = 2\n",
+			      i);
+	verdict = judge(gp_buf_str(&text), GP_SCHED_PRIORITY, &result);
+	assert_true(verdict.oracle.online_ns <= verdict.online_ns + verdict.online_ns / 100);
+	assert_true(verdict.ratio < 1);
+	gp_sim_result_free(&result);
+	gp_buf_free(&text);
+}
+
+/*
+ * Servers that start with a backlog, beyond the places, at 86 % load. They must work it off: side
+ * by side they take more of the GPU than there is, and batch jobs then get nothing for ever.
+ */
+static void a_backlog_of_many_servers_does_not_starve_batch_jobs(void **state)
+{
+	(void)state;
+	for (u32 seed = 1; seed <= 3; seed++) {
+		struct gp_buf text = {0};
+		struct gp_sim_result result;
+		struct gp_sim_verdict verdict;
+
+		gp_buf_printf(&text, "[run]\ntime = 5s\nseed = %u\n", seed);
+		for (u32 i = 0; i < 24; i++)
+			gp_buf_printf(&text,
+				      "[job server%u]\nclass = online\n"
+				      "arrival = poisson 18/s\nkernels = 4\n"
+				      "kernel = 500us\n",
+				      i);
+		for (u32 i = 0; i < 64; i++)
+			gp_buf_printf(&text,
+				      "[job batch%u]\nclass = offline\nkernel = 20ms\n"
+				      "depth = 2\n",
+				      i);
+		verdict = judge(gp_buf_str(&text), GP_SCHED_PRIORITY, &result);
+		if (verdict.ratio < 0.5)
+			fail_msg("seed %u: %.3f of what is possible", seed, verdict.ratio);
+		gp_sim_result_free(&result);
+		gp_buf_free(&text);
+	}
+}
+
 static void a_job_that_gets_nothing_is_seen(void **state)
 {
 	/* The second batch job has no work in the last seconds: its share in some window is 0. */
@@ -463,6 +520,8 @@ int main(void)
 		cmocka_unit_test(long_lists_lose_one_visit_per_part),
 		cmocka_unit_test(no_policy_beats_the_oracle),
 		cmocka_unit_test(servers_that_slow_each_other_down_are_taken_as_they_are),
+		cmocka_unit_test(servers_that_run_one_after_the_other_are_taken_at_that),
+		cmocka_unit_test(a_backlog_of_many_servers_does_not_starve_batch_jobs),
 		cmocka_unit_test(a_job_that_gets_nothing_is_seen),
 	};
 
