@@ -265,6 +265,11 @@ class Suspend(Commands):
             self.assertIn(f"mechanism {mechanism} is not available for process {pid}: ", done.stderr)
             self.assertNotIn("try again", done.stderr)
         os.kill(int(pid), signal.SIGSTOP)
+        while True:  # kill() returns before the process has stopped
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "T":
+                    break
+            time.sleep(0.001)
         done = run(GPREEMPT, "status", pid, env=env)
         os.kill(int(pid), signal.SIGCONT)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
