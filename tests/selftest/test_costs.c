@@ -7,8 +7,8 @@
 
 static void costs_are_split_by_queue(void **state)
 {
-	struct gp_selftest_shortest few = {.unmap = {120}, .map = {230}, .queues = 1};
-	struct gp_selftest_shortest many = {.unmap = {420}, .map = {530}, .queues = 16};
+	struct gp_selftest_shortest few = {.unmap = {.ns = 120}, .map = {.ns = 230}, .queues = 1};
+	struct gp_selftest_shortest many = {.unmap = {.ns = 420}, .map = {.ns = 530}, .queues = 16};
 	struct gp_selftest_costs costs = {.dispatch_ns = 7, .complete_ns = 3};
 
 	(void)state;
@@ -21,8 +21,8 @@ static void costs_are_split_by_queue(void **state)
 
 static void a_time_not_seen_gives_no_cost(void **state)
 {
-	struct gp_selftest_shortest few = {.map = {230}, .queues = 1};
-	struct gp_selftest_shortest many = {.unmap = {420}, .queues = 16};
+	struct gp_selftest_shortest few = {.map = {.ns = 230}, .queues = 1};
+	struct gp_selftest_shortest many = {.unmap = {.ns = 420}, .queues = 16};
 	struct gp_selftest_costs costs = {0};
 
 	(void)state;
@@ -85,9 +85,9 @@ static void rounds_end_when_it_is_sure_or_after_a_while(void **state)
 
 static void waves_have_a_fixed_part_and_a_rate(void **state)
 {
-	struct gp_selftest_shortest idle = {.unmap = {1000}, .map = {2000}};
-	struct gp_selftest_shortest few = {.unmap = {1600}, .map = {2300}, .bytes = 1000};
-	struct gp_selftest_shortest many = {.unmap = {1900}, .map = {2900}, .bytes = 4000};
+	struct gp_selftest_shortest idle = {.unmap = {.ns = 1000}, .map = {.ns = 2000}};
+	struct gp_selftest_shortest few = {.unmap = {.ns = 1600}, .map = {.ns = 2300}, .bytes = 1000};
+	struct gp_selftest_shortest many = {.unmap = {.ns = 1900}, .map = {.ns = 2900}, .bytes = 4000};
 	struct gp_selftest_costs costs = {0};
 
 	(void)state;
