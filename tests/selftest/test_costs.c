@@ -86,8 +86,12 @@ static void rounds_end_when_it_is_sure_or_after_a_while(void **state)
 static void waves_have_a_fixed_part_and_a_rate(void **state)
 {
 	struct gp_selftest_shortest idle = {.unmap = {.ns = 1000}, .map = {.ns = 2000}};
-	struct gp_selftest_shortest few = {.unmap = {.ns = 1600}, .map = {.ns = 2300}, .bytes = 1000};
-	struct gp_selftest_shortest many = {.unmap = {.ns = 1900}, .map = {.ns = 2900}, .bytes = 4000};
+	struct gp_selftest_shortest few = {.unmap = {.ns = 1600},
+					   .map = {.ns = 2300},
+					   .bytes = 1000};
+	struct gp_selftest_shortest many = {.unmap = {.ns = 1900},
+					    .map = {.ns = 2900},
+					    .bytes = 4000};
 	struct gp_selftest_costs costs = {0};
 
 	(void)state;
