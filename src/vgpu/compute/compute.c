@@ -288,9 +288,6 @@ void gp_vgpu_compute_drop(struct gp_vgpu_compute *compute, u32 queue_id)
 		job->dropped = true;
 		while (job->running)
 			pthread_cond_wait(&compute->boundary, &compute->lock);
-		for (u32 i = 0; i < compute->worker_count; i++)
-			if (compute->workers[i].job == job)
-				compute->workers[i].job = NULL;
 		gp_vgpu_job_free(job);
 	}
 	gp_bit_clear(compute->held, queue_id);

@@ -153,8 +153,14 @@ static struct gp_vgpu_group *group_new(struct gp_vgpu_job *job)
 	return group;
 }
 
+/* The next job may get the same address: no thread may take its pages for that one's. */
 void gp_vgpu_job_free(struct gp_vgpu_job *job)
 {
+	struct gp_vgpu_compute *compute = job->compute;
+
+	for (u32 i = 0; i < compute->worker_count; i++)
+		if (compute->workers[i].job == job)
+			compute->workers[i].job = NULL;
 	while (!gp_list_empty(&job->ready)) {
 		struct gp_vgpu_group *group =
 			gp_container(job->ready.next, struct gp_vgpu_group, link);

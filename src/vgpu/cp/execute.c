@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Starts, follows and ends what vgpu/compute runs; see execute.h for the order of packets. */
 #include "vgpu/cp/execute.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Registers and memory that a dispatch packet asks for; see launch.h. */
 #include "vgpu/cp/launch.h"
 
 #include "abi/bits.h"

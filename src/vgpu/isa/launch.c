@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The first state of waves, and the turns that the waves of a group take; see launch.h. */
 #include "vgpu/isa/launch.h"
 
 #include "vgpu/isa/lanes.h"
