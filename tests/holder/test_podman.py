@@ -163,16 +163,25 @@ class Podman(unittest.TestCase):
         self.assertRegex(done.stdout, rf"process {pid}: \d queues suspended\n(.*\n)*process {pid}: \d queues resumed")
         self.until(lambda: not self.status(pid)["suspended"], "it stays suspended")
 
-    def is_scheduled(self, pid):
+    def job(self, pid):
+        done = self.gpreempt("top", "--json")
+        jobs = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
+        return next((job for job in jobs if job["pid"] == pid), None)
+
+    def is_scheduled(self, pid, *options):
         """gpreemptd on the host finds the program by its socket."""
-        daemon = self.start(GPREEMPT, "vgpu", "--", os.path.join(BIN, "gpreemptd"), "--observe")
+        daemon = self.start(GPREEMPT, "vgpu", "--", os.path.join(BIN, "gpreemptd"), *options)
         def job():
             self.assertIsNone(daemon.poll(), "gpreemptd has ended")
-            done = self.gpreempt("top", "--json")
-            jobs = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
-            return [job for job in jobs if job["pid"] == pid]
-        found = self.until(job, "gpreemptd does not find the program")[0]
+            return self.job(pid)
+        found = self.until(job, "gpreemptd does not find the program")
         self.assertEqual((found["name"], found["class"]), ("hsa_storm", "offline"))
+
+    def is_off(self, pid):
+        """As the machine itself has it: a paused process answers nothing."""
+        processes = json.loads(self.check("vgpu", "status", "--json"))["processes"]
+        queues = [queue for process in processes if process["pid"] == pid for queue in process["queues"]]
+        return bool(queues) and not any(queue["mapped"] for queue in queues)
 
     def loses_nothing(self, *options):
         self.podman("rm", "-f", "-t", "0", self.container)
@@ -195,12 +204,38 @@ class Rootful(Podman):
         os.mkdir(os.path.join(self.sockets, "agents"))
         os.chmod(os.path.join(self.sockets, "agents"), 0o1777)
 
+        self.agents = ("-v", f"{self.sockets}/agents:/run/gpreempt/agents")
+
     def test_the_agents_directory_is_enough(self):
-        options = ("-v", f"{self.sockets}/agents:/run/gpreempt/agents")
-        process, pid = self.begin(*options)
+        process, pid = self.begin(*self.agents)
         self.suspend_and_resume(process, pid)
-        self.is_scheduled(pid)
-        self.loses_nothing(*options)
+        self.is_scheduled(pid, "--observe")
+        self.loses_nothing(*self.agents)
+
+    def test_gpu_work_follows_the_pause_of_its_container(self):
+        """The agent of a paused program does not answer: its queues are suspended from outside, which needs kfd-debug."""
+        self.check("vgpu", "stop")
+        self.check("vgpu", "start", "--runtime-enable")
+        config = os.path.join(self.place, "gpreemptd.conf")
+        with open(config, "w") as file:
+            file.write("[daemon]\nmode = act\nstand_down = no\noperation_timeout = 30s\nlease = 10s\nmax_suspend = 60s\n"
+                       "[rule all]\nexecutable = *\nfollow_stop = yes\n")
+        process, pid = self.begin(*self.agents)
+        self.is_scheduled(pid, "--config", config)
+        for _ in range(2):
+            self.podman_does("pause")
+            self.until(lambda: self.job(pid)["away"] == "frozen", lambda: f"not seen as paused: {self.job(pid)}")
+            self.until(lambda: self.is_off(pid), lambda: "its GPU work goes on\n" + self.gpreempt("log", "--all").stdout)
+            self.assertIn("frozen", self.gpreempt("why", str(pid)).stdout)
+            self.podman_does("unpause")
+            self.until(lambda: not self.job(pid)["away"] and not self.is_off(pid), lambda: f"it stays away: {self.job(pid)}")
+            ran = self.job(pid)["ran_ns"]
+            self.until(lambda: self.job(pid)["ran_ns"] > ran, "it does not run")
+        self.assertIsNone(process.poll())
+
+    def podman_does(self, what):
+        done = self.podman(*self.run_options[0], what, self.container)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class Rootless(Podman):
@@ -218,7 +253,7 @@ class Rootless(Podman):
             done = subprocess.run([GPREEMPT, "vgpu", "--", GPREEMPT, "suspend", str(pid), "--for", "10ms"], env=self.env, check=False,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
             self.assertNotEqual(done.returncode, 0, done.stdout)
-        self.is_scheduled(pid)
+        self.is_scheduled(pid, "--observe")
         self.loses_nothing(*options)
 
 
