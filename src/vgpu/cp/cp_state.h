@@ -92,7 +92,7 @@ struct gp_vgpu_cp_ring {
 		u64 buffer, at, end; /* the indirect buffer it is in, 0 = none; dwords */
 		/* Registers that a dispatch needs. */
 		u32 threads[3]; /* COMPUTE_NUM_THREAD_X to _Z */
-		u32 rsrc1, rsrc2, tmpring;
+		u32 rsrc1, rsrc2, rsrc3, tmpring;
 		u32 program[2], scratch[2]; /* addresses / 256 */
 		u32 user[GP_PM4_USER_DATAS];
 		u32 chained; /* indirect buffers since the ring */

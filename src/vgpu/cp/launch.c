@@ -81,6 +81,7 @@ void gp_vgpu_cp_launch(enum gp_isa_gfx gfx, const struct gp_vgpu_cp_packet *from
 		.entry = packet->kernel_object + (u64)from->descriptor->entry_offset,
 		.rsrc1 = from->descriptor->rsrc1,
 		.rsrc2 = from->descriptor->rsrc2,
+		.rsrc3 = from->descriptor->rsrc3,
 		.grid = {packet->grid_x, packet->grid_y, packet->grid_z},
 		.group = {packet->workgroup_x, packet->workgroup_y, packet->workgroup_z},
 		.lds_bytes = (packet->group_segment_bytes + LDS_GRANULE - 1) & ~(LDS_GRANULE - 1),

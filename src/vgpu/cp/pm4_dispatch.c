@@ -24,6 +24,8 @@ void gp_vgpu_cp_pm4_register(struct gp_vgpu_cp_ring *ring, u32 number, u32 value
 		ring->pm4.rsrc1 = value;
 	else if (number == GP_PM4_PGM_RSRC2)
 		ring->pm4.rsrc2 = value;
+	else if (number == GP_PM4_PGM_RSRC3)
+		ring->pm4.rsrc3 = value;
 	else if (number == GP_PM4_TMPRING_SIZE)
 		ring->pm4.tmpring = value;
 }
@@ -50,6 +52,7 @@ static struct gp_isa_launch *launch_new(struct gp_vgpu_cp *cp, const struct gp_v
 	launch->entry = gp_join64(ring->pm4.program[0], ring->pm4.program[1]) << ADDRESS_SHIFT;
 	launch->rsrc1 = ring->pm4.rsrc1;
 	launch->rsrc2 = ring->pm4.rsrc2;
+	launch->rsrc3 = ring->pm4.rsrc3;
 	memcpy(launch->user, ring->pm4.user, sizeof(launch->user));
 	launch->lds_bytes = lds_bytes(ring->pm4.rsrc2);
 	for (u32 i = 0; i < 3; i++) {

@@ -21,7 +21,7 @@ enum hwreg {
 /* Bits of STATUS that follow from other state. */
 #define STATUS_MADE (GP_ISA_STATUS_SCC | GP_ISA_STATUS_EXECZ | GP_ISA_STATUS_VCCZ)
 
-static u32 status_of(const struct gp_isa_wave *wave)
+u32 gp_isa_status(const struct gp_isa_wave *wave)
 {
 	return (wave->status & ~(u32)STATUS_MADE) | (wave->scc ? GP_ISA_STATUS_SCC : 0) |
 	       (gp_isa_exec(wave) ? 0 : GP_ISA_STATUS_EXECZ) |
@@ -38,7 +38,7 @@ bool gp_isa_hwreg_read(const struct gp_isa_runner *runner, const struct gp_isa_w
 		*value = wave->mode;
 		return true;
 	case STATUS:
-		*value = status_of(wave);
+		*value = gp_isa_status(wave);
 		return true;
 	case TRAPSTS:
 		*value = wave->trapsts;

@@ -44,6 +44,7 @@ enum gp_isa_stop {
 	GP_ISA_RUNNING = 0, /* its instructions are used up; call again */
 	GP_ISA_WAITS,       /* s_sleep or the like: others should run first */
 	GP_ISA_AT_BARRIER,  /* until all waves of the group are, or have ended */
+	GP_ISA_SAVED,       /* by its trap handler: s_endpgm_saved */
 	GP_ISA_ENDED,
 	GP_ISA_FAULT,   /* memory: wave->fault is the address; the instruction has not completed */
 	GP_ISA_TRAPPED, /* s_trap: wave->trap is its number */
@@ -125,6 +126,7 @@ struct gp_isa_wave {
 	u32 hw_id, xcc_id, gpr_alloc, lds_alloc; /* of s_getreg, as the hardware has them */
 	u64 trap_base, trap_memory;              /* TBA and TMA of s_getreg */
 	u64 doorbell;    /* what s_sendmsg(MSG_GET_DOORBELL) puts into EXEC */
+	u64 save;        /* the same of MSG_SAVEWAVE: where its trap handler saves it */
 	u32 barrier;     /* group->barrier when it arrived */
 	bool at_barrier; /* has arrived and was not released */
 	enum gp_isa_stop stop;

@@ -42,7 +42,7 @@ enum gp_isa_stop gp_isa_accvgpr_mov(struct gp_isa_runner *runner, struct gp_isa_
 	struct gp_isa_row value;
 
 	(void)runner;
-	memcpy(value.lane, wave->v[gp_isa_row_of(inst->src[0])], sizeof(value.lane));
+	memcpy(value.lane, wave->v[gp_isa_row_indexed(wave, inst->src[0], 0)], sizeof(value.lane));
 	gp_isa_put32(wave, inst, inst->dst, &value);
 	return GP_ISA_RUNNING;
 }

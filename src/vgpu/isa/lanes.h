@@ -59,6 +59,9 @@ static inline u32 gp_isa_row_of(u32 code)
 	return code - GP_ISA_VGPR;
 }
 
+/* sources.c: the row of operand n, moved by the index mode. */
+u32 gp_isa_row_indexed(const struct gp_isa_wave *wave, u32 code, u32 n);
+
 /*
  * Source n of a vector operation as a row: the register itself, or *room, filled. SDWA selection
  * and DPP are applied; neg and abs are not, because they depend on the type (gp_isa_modify32() and

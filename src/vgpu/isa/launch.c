@@ -3,6 +3,7 @@
 #include "vgpu/isa/launch.h"
 
 #include "vgpu/isa/lanes.h"
+#include "vgpu/isa/save.h"
 
 #define TURN 2048 /* instructions of a wave before the next one of its group */
 
@@ -92,6 +93,8 @@ void gp_isa_start(const struct gp_isa_launch *launch, const u32 id[3], u32 index
 	wave->pc = launch->entry;
 	wave->mode = mode_of(launch->rsrc1);
 	wave->group = group;
+	wave->gpr_alloc = gp_isa_gpr_alloc(launch);
+	wave->lds_alloc = gp_isa_lds_alloc(launch);
 	if (launch->scratch && launch->scratch_bytes) {
 		wave->scratch = launch->scratch + (u64)slot * launch->scratch_bytes;
 		wave->scratch_lane_bytes = launch->scratch_bytes / GP_ISA_LANES;

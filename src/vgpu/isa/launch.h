@@ -11,11 +11,11 @@
 #define GP_ISA_USER_SCALARS 16
 #define GP_ISA_GROUP_WAVES  16 /* 1,024 work-items */
 
-/* A dispatch; registers as COMPUTE_PGM_RSRC1 and 2 have them. */
+/* A dispatch; registers as COMPUTE_PGM_RSRC1 to 3 have them. */
 struct gp_isa_launch {
 	enum gp_isa_gfx gfx;
 	u64 entry; /* of the code */
-	u32 rsrc1, rsrc2;
+	u32 rsrc1, rsrc2, rsrc3;
 	u32 user[GP_ISA_USER_SCALARS]; /* s0 on; their number is in rsrc2 */
 	u32 grid[3];                   /* work-items */
 	u32 group[3];

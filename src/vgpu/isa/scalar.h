@@ -53,6 +53,8 @@ static inline enum gp_isa_stop gp_isa_scalar_put(struct gp_isa_wave *wave, u32 c
 /* sop2.c: executes what has a gp_isa_scalar_function. */
 gp_isa_execute gp_isa_execute_scalar;
 
+/* hwreg.c: the register STATUS. */
+u32 gp_isa_status(const struct gp_isa_wave *wave);
 /* hwreg.c: false: no such register, or not this one. */
 bool gp_isa_hwreg_read(const struct gp_isa_runner *runner, const struct gp_isa_wave *wave,
 		       u32 number, u32 *value);

@@ -2,11 +2,12 @@
 /* SOP1: scalar operations with one operand, calls, and those that change EXEC. */
 #include "vgpu/isa/scalar.h"
 
-#define A64        GP_ISA_A64
-#define D64        GP_ISA_D64
-#define SCC        GP_ISA_SCC_NONZERO
-#define NOT_FOUND  0xffffffffu
-#define INDEX_BITS 0xffu /* of M0 */
+#define A64               GP_ISA_A64
+#define D64               GP_ISA_D64
+#define SCC               GP_ISA_SCC_NONZERO
+#define NOT_FOUND         0xffffffffu
+#define INDEX_BITS        0xffu /* of M0 */
+#define NOTHING_REGISTERS 4
 
 static u64 mov(struct gp_isa_wave *wave, u64 a, u64 b)
 {
@@ -269,13 +270,17 @@ static enum gp_isa_stop change_exec(struct gp_isa_runner *runner, struct gp_isa_
 	return GP_ISA_RUNNING;
 }
 
-/* M0 is added to the number of a register, up to the last general one. */
+/*
+ * M0 is added to the number of a register, up to the last general one. A trap handler copies
+ * registers in blocks of 16 and reaches four more, which are nothing.
+ */
 static bool register_indexed(const struct gp_isa_wave *wave, u32 code, bool wide, u32 *number)
 {
 	u64 sum = (u64)code + wave->s[GP_ISA_M0];
+	bool privileged = wave->status & GP_ISA_STATUS_PRIV;
 
 	*number = (u32)sum;
-	return sum + wide < GP_ISA_TTMP;
+	return sum + wide < GP_ISA_TTMP + (privileged ? NOTHING_REGISTERS : 0);
 }
 
 static enum gp_isa_stop movrels(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
@@ -287,6 +292,8 @@ static enum gp_isa_stop movrels(struct gp_isa_runner *runner, struct gp_isa_wave
 	(void)runner;
 	if (!register_indexed(wave, inst->src[0], wide, &from))
 		return GP_ISA_ILLEGAL;
+	if (from >= GP_ISA_TTMP)
+		return gp_isa_scalar_put(wave, inst->dst, 0, wide);
 	return gp_isa_scalar_put(wave, inst->dst, wide ? gp_isa_pair(wave, from) : wave->s[from],
 				 wide);
 }
@@ -300,7 +307,7 @@ static enum gp_isa_stop movreld(struct gp_isa_runner *runner, struct gp_isa_wave
 
 	if (!register_indexed(wave, inst->dst, wide, &to))
 		return GP_ISA_ILLEGAL;
-	return gp_isa_scalar_put(wave, to, value, wide);
+	return to >= GP_ISA_TTMP ? GP_ISA_RUNNING : gp_isa_scalar_put(wave, to, value, wide);
 }
 
 static enum gp_isa_stop index_set(struct gp_isa_runner *runner, struct gp_isa_wave *wave,

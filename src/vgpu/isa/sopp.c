@@ -6,9 +6,11 @@
 #include "vgpu/isa/lanes.h"
 
 #define PRIORITY_SHIFT 3
-#define GET_DOORBELL   10 /* the message that has an answer, in EXEC */
-#define SLEEP_TIME     0x7fu
-#define INDEX_MODE     0xf000u /* of M0: which operands s_set_gpr_idx_on indexes */
+/* Messages that have an answer, in EXEC. */
+#define SAVE_WAVE    4
+#define GET_DOORBELL 10
+#define SLEEP_TIME   0x7fu
+#define INDEX_MODE   0xf000u /* of M0: which operands s_set_gpr_idx_on indexes */
 
 /* What a branch depends on. */
 enum condition {
@@ -116,6 +118,14 @@ static enum gp_isa_stop end(struct gp_isa_runner *runner, struct gp_isa_wave *wa
 	return GP_ISA_ENDED;
 }
 
+static enum gp_isa_stop end_saved(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+				  const struct gp_isa_inst *inst)
+{
+	(void)runner;
+	(void)inst;
+	return wave->status & GP_ISA_STATUS_PRIV ? GP_ISA_SAVED : GP_ISA_ILLEGAL;
+}
+
 static enum gp_isa_stop kill(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 			     const struct gp_isa_inst *inst)
 {
@@ -145,8 +155,11 @@ static enum gp_isa_stop priority(struct gp_isa_runner *runner, struct gp_isa_wav
 static enum gp_isa_stop message(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 				const struct gp_isa_inst *inst)
 {
-	if ((inst->literal & 0xf) == GET_DOORBELL) {
-		gp_isa_set_pair(wave, GP_ISA_EXEC, wave->doorbell);
+	u32 number = inst->literal & 0xf;
+
+	if (number == GET_DOORBELL || number == SAVE_WAVE) {
+		gp_isa_set_pair(wave, GP_ISA_EXEC,
+				number == SAVE_WAVE ? wave->save : wave->doorbell);
 		return GP_ISA_RUNNING;
 	}
 	runner->host->message(runner->host->data, inst->literal, wave->s[GP_ISA_M0]);
@@ -218,7 +231,7 @@ static const struct gp_isa_op ops[] = {
 	[0x18] = {"s_cbranch_cdbguser", .execute = branch, .shape = DEBUG_USER},
 	[0x19] = {"s_cbranch_cdbgsys_or_user", .execute = branch, .shape = DEBUG_ANY},
 	[0x1a] = {"s_cbranch_cdbgsys_and_user", .execute = branch, .shape = DEBUG_BOTH},
-	[0x1b] = {"s_endpgm_saved", .execute = end},
+	[0x1b] = {"s_endpgm_saved", .execute = end_saved},
 	[0x1c] = {"s_set_gpr_idx_off", .execute = index_off},
 	[0x1d] = {"s_set_gpr_idx_mode", .execute = index_mode},
 	[0x1e] = {.name = "s_endpgm_ordered_ps_done"},

@@ -30,14 +30,21 @@ static u32 index_of(const struct gp_isa_wave *wave, u32 operand)
 								  : 0;
 }
 
+/* The row behind it by that many, of the same bank: vector or accumulation registers. */
+static bool row_add(u32 *row, u32 index)
+{
+	u32 bank = *row & ~(GP_ISA_VECTORS - 1u);
+
+	*row += index;
+	return *row < bank + GP_ISA_VECTORS;
+}
+
 /* An index beyond the last vector register reads v0. */
-static u32 row_indexed(const struct gp_isa_wave *wave, u32 code, u32 operand)
+u32 gp_isa_row_indexed(const struct gp_isa_wave *wave, u32 code, u32 operand)
 {
 	u32 row = gp_isa_row_of(code), index = index_of(wave, operand);
 
-	if (!index)
-		return row;
-	return row + index < GP_ISA_VECTORS ? row + index : 0;
+	return !index || row_add(&row, index) ? row : 0;
 }
 
 /* The lane that this lane reads, or NO_LANE. */
@@ -139,7 +146,7 @@ const u32 *gp_isa_source32(const struct gp_isa_runner *runner, const struct gp_i
 	const u32 *row = room->lane;
 
 	if (code >= GP_ISA_VGPR) {
-		row = wave->v[row_indexed(wave, code, n)];
+		row = wave->v[gp_isa_row_indexed(wave, code, n)];
 	} else {
 		u32 value = gp_isa_scalar32(runner, wave, inst, code, type);
 
@@ -177,7 +184,7 @@ void gp_isa_source64(const struct gp_isa_runner *runner, const struct gp_isa_wav
 			out->lane[lane] = value;
 		return;
 	}
-	lower = wave->v[row_indexed(wave, code, n)];
+	lower = wave->v[gp_isa_row_indexed(wave, code, n)];
 	upper = lower + GP_ISA_LANES;
 	if (inst->extra == GP_ISA_DPP && !n) {
 		dpp_move(wave, inst, lower, low.lane);
@@ -201,8 +208,7 @@ static bool row_written(const struct gp_isa_wave *wave, u32 *row)
 {
 	u32 index = index_of(wave, INDEX_DST);
 
-	*row += index;
-	return !index || *row < GP_ISA_VECTORS;
+	return !index || row_add(row, index);
 }
 
 /* Lanes of the mask from one row into another, eight at a time. */

@@ -147,7 +147,8 @@ enum gp_isa_stop gp_isa_accvgpr_read(struct gp_isa_runner *runner, struct gp_isa
 	(void)runner;
 	if (inst->src[0] < GP_ISA_VGPR)
 		return GP_ISA_ILLEGAL;
-	memcpy(&value, wave->v[accumulator(gp_isa_row_of(inst->src[0]))], sizeof(value));
+	memcpy(&value, wave->v[accumulator(gp_isa_row_indexed(wave, inst->src[0], 0))],
+	       sizeof(value));
 	gp_isa_put32(wave, inst, inst->dst, &value);
 	return GP_ISA_RUNNING;
 }

@@ -182,14 +182,17 @@ static void the_rest_changes_nothing(void **state)
 	free(before);
 }
 
-static void wave_ends_in_three_ways(void **state)
+static void wave_ends_or_is_saved(void **state)
 {
 	struct machine *m = *state;
 
-	assert_int_equal(STOP(m, 0xbf9b0000), GP_ISA_ENDED); /* s_endpgm_saved */
-	assert_int_equal(STOP(m, 0xbf8b0001), GP_ISA_ENDED); /* s_setkill 1 */
-	assert_int_equal(STOP(m, 0xbf800000), GP_ISA_ENDED); /* s_nop 0 */
-	assert_int_equal(m->group.ended, 3);
+	assert_int_equal(STOP(m, 0xbf9b0000), GP_ISA_ILLEGAL); /* s_endpgm_saved */
+	m->wave->status |= GP_ISA_STATUS_PRIV;
+	assert_int_equal(STOP(m, 0xbf9b0000), GP_ISA_SAVED);
+	m->wave->status &= ~(u32)GP_ISA_STATUS_PRIV;
+	assert_int_equal(STOP(m, 0xbf8b0001), GP_ISA_ENDED);   /* s_setkill 1 */
+	assert_int_equal(STOP(m, 0xbf800000), GP_ISA_ENDED);   /* s_nop 0 */
+	assert_int_equal(m->group.ended, 2);                   /* a saved wave comes back */
 	assert_int_equal(STOP(m, 0xbf9e0000), GP_ISA_REFUSED); /* s_endpgm_ordered_ps_done */
 	assert_int_equal(STOP(m, 0xbfff0000), GP_ISA_ILLEGAL);
 	m->wave->pc = 0x10;
@@ -228,7 +231,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(trap_stops_at_itself, machine_gfx90a, machine_down),
 		cmocka_unit_test_setup_teardown(the_rest_changes_nothing, machine_gfx90a,
 						machine_down),
-		cmocka_unit_test_setup_teardown(wave_ends_in_three_ways, machine_gfx90a,
+		cmocka_unit_test_setup_teardown(wave_ends_or_is_saved, machine_gfx90a,
 						machine_down),
 		cmocka_unit_test_setup_teardown(code_that_changes_is_decoded_again, machine_gfx90a,
 						machine_down),
