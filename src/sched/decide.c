@@ -110,6 +110,18 @@ static void note_owed(struct gp_sched *s, struct gp_sched_job *j, const struct g
 }
 
 /*
+ * A turn is at least as long as the resume before it took. So it has at least half of a gap between
+ * the works of higher jobs, also of one in which there was hardly time for the resume.
+ */
+static u64 turn_left(const struct gp_sched *s, const struct gp_sched_device *d,
+		     const struct gp_sched_job *j)
+{
+	u64 least = j->resume_ns ? j->resume_ns : d->resume_ns, ran = s->now - j->resumed_at;
+
+	return ran < least ? GP_MIN(least - ran, j->spec.max_suspend_ns) : 0;
+}
+
+/*
  * It stays: preemptions have cost it more than it got, or it has waited for so long, in parts, that
  * it would be back before it is gone. False: neither.
  */
@@ -121,7 +133,7 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 	 * next one makes up for one that was cut short. */
 	bool had = gp_sched_narrow_has(s, m) &&
 		   (d->turn_ns || (j->put_off == GP_SCHED_SHIELD_TURN && j->put_off_at == s->now));
-	u64 owed = d->policy->owes && !had ? gp_sched_job_owed(s, j) : 0;
+	u64 owed = !d->policy->owes ? 0 : had ? turn_left(s, d, j) : gp_sched_job_owed(s, j);
 	u64 soon = gp_later(s->now, cost);
 
 	if (d->policy->owes)
@@ -129,7 +141,7 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 	if (owed) {
 		note_owed(s, j, m, best, owed);
 		/* For less than a preemption costs, the question would come again at once. */
-		owed = GP_MIN(GP_MAX(owed, cost), j->spec.max_suspend_ns);
+		owed = had ? owed : GP_MIN(GP_MAX(owed, cost), j->spec.max_suspend_ns);
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_OWED, gp_sched_together(s->now, owed));
 		return true;
 	}

@@ -193,6 +193,16 @@ u64 gp_sched_park_returns(const struct gp_sched_device *d)
 	return d->stretch && d->stretch < FULL ? 0 : gp_later(d->let_in_at, d->config.turn_ns);
 }
 
+u64 gp_sched_park_round(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	u32 places = d->config.places;
+
+	if (!places || d->resident <= places)
+		return 0;
+	return GP_MIN(d->config.turn_ns * ((d->resident + places - 1) / places),
+		      s->config.max_suspend_ns);
+}
+
 void gp_sched_park_started(const struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);

@@ -3,10 +3,10 @@
  * fair: weighted dominant-resource fairness. Each job has a virtual time: its use of the
  * resource that it uses most (CUs, copy engines, memory), divided by its weight. All run side by
  * side; a job that gets a slice (slice_ns at the mean weight of the jobs with work, or four times
- * the cost of a preemption if that is more) ahead of the one furthest behind yields until it is
- * half of that ahead. So the device is never idle for fairness' sake, a job alone is never stopped,
- * and over any stretch the use of two busy jobs differs from their weights by a slice and a look at
- * most.
+ * the cost of a preemption or two rounds of the hardware if that is more) ahead of the one furthest
+ * behind yields until it is half of that ahead. So the device is never idle for fairness' sake, a
+ * job alone is never stopped, and over any stretch the use of two busy jobs differs from their
+ * weights by a slice and a look at most.
  *
  * gp_sched_usage() reports the use. For jobs without a report it is the time they ran, divided by
  * the number that ran side by side. A job that was idle starts level with the others: idle time
@@ -19,16 +19,19 @@
 #define FRACTION 4  /* virtual time is in 1/16 ns at weight 100 */
 #define LOOKS    32 /* a look is as many quarters of a slice as run side by side, up to here */
 
-/* A preemption never costs more than a quarter of it. */
-static u64 slice(const struct gp_sched_device *d)
+/* A preemption never costs more than a quarter of it, and in half of it the hardware gets to all
+ * processes. */
+static u64 slice(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	return GP_MAX(d->config.slice_ns, 4 * (d->suspend_ns + d->resume_ns));
+	u64 least = GP_MAX(4 * (d->suspend_ns + d->resume_ns), 2 * gp_sched_park_round(s, d));
+
+	return GP_MAX(d->config.slice_ns, least);
 }
 
 /* In virtual time, so that it is slice_ns of the device for a job of the mean weight. */
-static u64 lag(const struct gp_sched_device *d)
+static u64 lag(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	u64 ns = slice(d);
+	u64 ns = slice(s, d);
 
 	if (!d->weights)
 		return ns << FRACTION;
@@ -49,22 +52,22 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
 		   const struct gp_sched_member *m)
 {
-	return m->vtime > best->vtime + lag(gp_member_device(s, m));
+	return m->vtime > best->vtime + lag(s, gp_member_device(s, m));
 }
 
 static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 		   const struct gp_sched_member *m)
 {
-	return m->vtime <= best->vtime + lag(gp_member_device(s, m)) / 2 ? 0 : GP_SCHED_NEVER;
+	return m->vtime <= best->vtime + lag(s, gp_member_device(s, m)) / 2 ? 0 : GP_SCHED_NEVER;
 }
 
 /*
  * How long one may go unlooked at: the fewer side by side, the faster one gets ahead. Four looks in
  * a slice; the bound keeps it short for the jobs that stay when many leave at once.
  */
-static u64 look(const struct gp_sched_device *d)
+static u64 look(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	return slice(d) / 4 * GP_MAX(GP_MIN(d->order[GP_ORDER_RUN].count, LOOKS), 1);
+	return slice(s, d) / 4 * GP_MAX(GP_MIN(d->order[GP_ORDER_RUN].count, LOOKS), 1);
 }
 
 /* One that is alone is not looked at. */
@@ -72,7 +75,7 @@ static void watch(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
 
-	m->tick_at = d->contenders > 1 ? gp_later(s->now, look(d)) : GP_SCHED_NEVER;
+	m->tick_at = d->contenders > 1 ? gp_later(s->now, look(s, d)) : GP_SCHED_NEVER;
 }
 
 static void ran(struct gp_sched *s, struct gp_sched_member *m, u64 ns)
@@ -130,7 +133,7 @@ static bool refresh(struct gp_sched *s, struct gp_sched_member *best)
 
 	/* A job is not looked at again so soon: with many side by side each would be, every time.
 	 */
-	if (s->now - best->mark < look(d) / 2)
+	if (s->now - best->mark < look(s, d) / 2)
 		return false;
 	gp_sched_member_account(s, best);
 	if (best->vtime == before)

@@ -5,6 +5,11 @@
  * grows with the number of jobs and the cost of a preemption, so that turns never cost more than a
  * quarter of the time. A job without work loses its turn.
  *
+ * Where more processes are on the device than it runs at once, the hardware rotates through them,
+ * and begins with the same ones after each change. A turn then lasts at least for a round, at
+ * turn_ns for each lot of `places`: in shorter ones the processes that come last would get nothing,
+ * turn after turn.
+ *
  * Where the device can share (SHARE: CU masks, time slices of the hardware) no job is stopped: the
  * weights are passed on and the hardware applies them.
  */
@@ -50,10 +55,29 @@ static void start(struct gp_sched *s, struct gp_sched_member *m)
 		m->tick_at = gp_later(m->tick_at, d->resume_ns);
 }
 
+/* The end of a turn in which the hardware gets to all processes; 0 where it runs them at once. Now
+ * that the turn is under way, those before it are off the device. */
+static u64 round_end(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_job *j = gp_member_job(s, m);
+	u64 round = gp_sched_park_round(s, d), all;
+
+	if (!round)
+		return 0;
+	all = gp_scale(round * d->contenders, j->weight, GP_MAX(d->weights, 1));
+	return gp_later(j->resumed_at, GP_MIN(GP_MAX(round, all), s->config.max_suspend_ns));
+}
+
 static void tick(struct gp_sched *s, struct gp_sched_member *m)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
+	u64 end = d->contenders > 1 ? round_end(s, m) : 0;
 
+	if (end > s->now) {
+		m->tick_at = end;
+		return;
+	}
 	if (d->contenders > 1)
 		m->turn = ++d->turn;
 	start(s, m);

@@ -466,6 +466,9 @@ bool gp_sched_park_again(struct gp_sched *sched, const struct gp_sched_device *d
 void gp_sched_park_queue(struct gp_sched *sched, struct gp_sched_member *member);
 /* When one that waits for a place is let in beside a running equal; 0: at once. */
 u64 gp_sched_park_returns(const struct gp_sched_device *device);
+/* After so long the hardware, which rotates through them, has run all processes that are on the
+ * device; 0: it runs them at once. A change of what is on the device begins the round anew. */
+u64 gp_sched_park_round(const struct gp_sched *sched, const struct gp_sched_device *device);
 
 /* tally.c */
 /* Brings what it gained and lost up to now: before its state or its work changes. */

@@ -249,21 +249,47 @@ static void equals_that_fill_the_device_side_by_side_are_told_apart(void **state
 	end(c.w);
 }
 
-/* One that waits for a place needs one: there is no room for the idle ones yet. */
+/* One that waits for a place needs one: with two on the device and one that is parked, these are
+ * more than three. */
 static void an_idle_job_is_parked_while_others_wait_for_a_place(void **state)
 {
 	struct crowded c;
 
 	(void)state;
 	crowded_begin(&c);
-	drains(c.w, c.batch);
+	done(c.w, gp_sched_job_remove(c.w->sched, c.w->now, c.batch));
 	for (u32 i = 0; i < 3; i++)
 		gets_work(c.w, c.server[i]);
 	pass(c.w, 2 * MS);
-	is_held(c.w, c.server[1]);
-	is_held(c.w, c.server[2]);
 	drains(c.w, c.server[0]);
+	is_not_held(c.w, c.server[1]);
+	is_held(c.w, c.server[2]);
+	assert_true(is_parked(&c, c.server[3]));
 	assert_true(is_parked(&c, c.server[0]));
+	end(c.w);
+}
+
+/* The one that leaves is gone when the other begins: that one runs alone, and what it takes is not
+ * what it would take beside others. */
+static void one_that_changed_places_counts_as_alone(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	learn_that_they_fill_it(&c);
+	gets_work(c.w, c.server[0]); /* for ever */
+	for (u32 i = 0; i < 30; i++) {
+		gets_work(c.w, c.server[1]);
+		pass(c.w, 11 * MS); /* its turn has come */
+		is_held(c.w, c.server[0]);
+		is_not_held(c.w, c.server[1]);
+		pass(c.w, MS);
+		drains(c.w, c.server[1]);
+		is_not_held(c.w, c.server[0]);
+		pass(c.w, 10 * MS);
+	}
+	assert_true(c.w->sched->device[0].stretch >= 20);
 	end(c.w);
 }
 
@@ -467,6 +493,7 @@ int main(void)
 		cmocka_unit_test(equals_that_fill_the_device_run_one_after_the_other),
 		cmocka_unit_test(equals_that_fill_the_device_change_places_after_a_turn),
 		cmocka_unit_test(equals_that_fill_the_device_side_by_side_are_told_apart),
+		cmocka_unit_test(one_that_changed_places_counts_as_alone),
 		cmocka_unit_test(an_idle_job_is_parked_while_others_wait_for_a_place),
 		cmocka_unit_test(equals_that_leave_the_device_idle_run_side_by_side),
 		cmocka_unit_test(a_higher_job_holds_those_that_wait_for_a_place),

@@ -223,6 +223,62 @@ static void turns_grow_with_what_a_preemption_costs(void **state)
 	end(w);
 }
 
+/* The time of the shortest turn of that job, from the end of its resume. */
+static u64 shortest_turn(const struct world *w, u32 job)
+{
+	u64 since = 0, least = GP_SCHED_NEVER;
+
+	for (u32 i = 0; i < w->logged; i++) {
+		const struct gp_sched_action *action = &w->log[i];
+
+		if (action->job != job)
+			continue;
+		if (action->kind == GP_SCHED_RESUME)
+			since = action->reason.at_ns + w->takes;
+		else if (action->kind == GP_SCHED_SUSPEND && since)
+			least = GP_MIN(least, action->reason.at_ns - since);
+	}
+	return least;
+}
+
+/* Two jobs of three processes each, where the hardware runs two at once: it needs two quanta of
+ * 10 ms for a job, and begins with the same process in each turn. */
+static void turns_last_until_the_hardware_has_run_all_processes(void **state)
+{
+	static const enum gp_sched_policy_id policies[] = {GP_SCHED_QUANTUM, GP_SCHED_FAIR};
+
+	(void)state;
+	for (u32 i = 0; i < GP_ARRAY_SIZE(policies); i++) {
+		struct world *w = world(policies[i]);
+		struct gp_sched_job_spec spec = {.priority = 10, .weight = 80};
+		u32 one = job_like(w, &spec), two, process, queue;
+
+		spec.weight = 20;
+		two = job_like(w, &spec);
+		for (u32 k = 0; k < 4; k++) {
+			done(w,
+			     gp_sched_process_add(w->sched, w->now, k % 2 ? one : two, &process));
+			done(w, gp_sched_queue_add(w->sched, w->now, process, 0,
+						   GP_SCHED_STREAM_NORMAL, &queue));
+		}
+		gets_work(w, one);
+		gets_work(w, two);
+		w->device.places = 6; /* room for all: the turns are short */
+		reconfigure(w);
+		pass(w, S);
+		assert_true(shortest_turn(w, two) < 20 * MS);
+		w->device.places = 2;
+		reconfigure(w);
+		pass(w, S);
+		w->logged = w->looked = 0;
+		pass(w, 2 * S);
+		assert_true(shortest_turn(w, one) >=
+			    20 * MS); /* under fair it has none: it is behind */
+		assert_in_range(shortest_turn(w, two), 20 * MS, S);
+		end(w);
+	}
+}
+
 static void a_device_that_can_share_is_told_the_weights(void **state)
 {
 	struct world *w = world(GP_SCHED_QUANTUM);
@@ -329,6 +385,7 @@ int main(void)
 		cmocka_unit_test(quantum_runs_one_at_a_time),
 		cmocka_unit_test(who_has_no_work_gives_its_turn_away),
 		cmocka_unit_test(turns_grow_with_what_a_preemption_costs),
+		cmocka_unit_test(turns_last_until_the_hardware_has_run_all_processes),
 		cmocka_unit_test(a_device_that_can_share_is_told_the_weights),
 	};
 

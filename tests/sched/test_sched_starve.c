@@ -440,6 +440,50 @@ static void the_next_turn_goes_to_the_job_that_got_least(void **state)
 	end(w);
 }
 
+/* Time passes in small steps; how long each of them really ran is added up. */
+static void pass_counting(struct world *w, u64 ns, const u32 *jobs, u32 count, u64 *ran)
+{
+	for (u64 end = w->now + ns; w->now < end; pass(w, 10 * US))
+		for (u32 i = 0; i < count; i++)
+			ran[i] += run_of(w, jobs[i]) == GP_SCHED_RUNNING ? 10 * US : 0;
+}
+
+/* Gaps that are hardly longer than a resume takes: less than half of them is left for work. A turn
+ * goes on beside the higher job until it was worth its operations. */
+static void a_turn_is_worth_its_operations(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low[3], high = job(w, 2000), gaps = 900;
+	u64 ran[3], left = 0;
+
+	(void)state;
+	w->device.places = 2;
+	reconfigure(w);
+	w->takes = 330 * US;
+	for (u32 i = 0; i < 3; i++) {
+		low[i] = job(w, 1800);
+		gets_work(w, low[i]);
+	}
+	pass(w, MS);
+	for (u32 i = 0; i < gaps; i++) {
+		if (i == gaps / 4) { /* turns have been found to pay */
+			memset(ran, 0, sizeof(ran));
+			left = 0;
+		}
+		gets_work(w, high);
+		pass_counting(w, 5 * MS, low, 3, ran);
+		drains(w, high);
+		pass_counting(w, 530 * US, low, 3, ran);
+		left += 530 * US;
+	}
+	assert_true(w->sched->device[0].turn_ns);
+	for (u32 i = 0; i < 3; i++)
+		if (ran[i] * 2 * 3 < left)
+			fail_msg("job %u ran %llu us of %llu", i, (unsigned long long)(ran[i] / US),
+				 (unsigned long long)(left / US));
+	end(w);
+}
+
 /* All are stopped at once, by a job that has work for ever: they do not come back at once. */
 static void jobs_that_are_stopped_at_once_come_back_one_by_one(void **state)
 {
@@ -457,10 +501,10 @@ static void jobs_that_are_stopped_at_once_come_back_one_by_one(void **state)
 	}
 	pass(w, MS);
 	gets_work(w, high);
-	for (u32 tick = 0; tick < 2100; tick++) {
+	for (u32 tick = 0; tick < 21000; tick++) {
 		u32 running = 0;
 
-		pass(w, MS);
+		pass(w, MS / 10); /* turns are short: many have one */
 		for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++)
 			running += run_of(w, low[i]) == GP_SCHED_RUNNING;
 		assert_in_range(running, 0, 1);
@@ -545,6 +589,7 @@ int main(void)
 		cmocka_unit_test(light_jobs_beyond_the_places_run_side_by_side_again),
 		cmocka_unit_test(a_crowd_of_jobs_that_fill_the_device_takes_turns),
 		cmocka_unit_test(jobs_beyond_the_places_take_turns_at_once),
+		cmocka_unit_test(a_turn_is_worth_its_operations),
 		cmocka_unit_test(jobs_that_are_stopped_at_once_come_back_one_by_one),
 		cmocka_unit_test(after_a_long_burst_they_still_take_turns),
 		cmocka_unit_test(the_next_turn_goes_to_the_job_that_got_least),

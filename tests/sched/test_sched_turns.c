@@ -206,6 +206,24 @@ static void many_jobs_have_shorter_turns(void **state)
 	end(w);
 }
 
+/* A job that max_suspend brings back would run beside the one whose turn it is. */
+static void a_round_fits_into_a_short_max_suspend(void **state)
+{
+	struct world *w = sliced_world();
+	struct gp_sched_stats before, after;
+
+	(void)state;
+	w->sched->config.max_suspend_ns = 300 * MS;
+	for (u32 i = 0; i < 4; i++)
+		batch(w);
+	pass(w, 2 * S);
+	gp_sched_stats(w->sched, &before);
+	pass_one_at_a_time(w, 10 * S, 4);
+	gp_sched_stats(w->sched, &after);
+	assert_int_equal(after.why[GP_SCHED_WHY_MAX_SUSPEND], before.why[GP_SCHED_WHY_MAX_SUSPEND]);
+	end(w);
+}
+
 static void without_slices_there_are_no_turns(void **state)
 {
 	struct world *w = sliced_world();
@@ -261,6 +279,7 @@ int main(void)
 		cmocka_unit_test(weight_and_priority_are_parts_of_the_round),
 		cmocka_unit_test(a_job_that_ends_or_idles_gives_its_turn_up_at_once),
 		cmocka_unit_test(many_jobs_have_shorter_turns),
+		cmocka_unit_test(a_round_fits_into_a_short_max_suspend),
 		cmocka_unit_test(without_slices_there_are_no_turns),
 		cmocka_unit_test(a_job_may_change_its_mind),
 	};

@@ -128,6 +128,21 @@ static void fair_shares_follow_weights(void **state)
 	gp_sim_result_free(&fair);
 }
 
+/* The hardware begins its rotation anew in every turn: without a whole round in one of them, the
+ * last processes of both jobs never finish. */
+static void processes_beyond_the_vmids_finish_in_turns(void **state)
+{
+	static const char text[] = "[run]\ntime = 1s\n[gpu]\njitter_permille = 0\nvmids = 2\n"
+				   "[job one]\nprocesses = 3\nkernel = 5ms\ndepth = 2\n"
+				   "[job two]\nprocesses = 3\nkernel = 5ms\ndepth = 2\n";
+	struct gp_sim_result result = run(text, GP_SCHED_QUANTUM, GP_SCHED_NONE);
+
+	(void)state;
+	assert_true(result.suspends > 10);
+	assert_in_range(result.jobs[0].cu_ns * 100 / result.jobs[1].cu_ns, 80, 125);
+	gp_sim_result_free(&result);
+}
+
 static void nothing_is_lost_when_everything_fails(void **state)
 {
 	static const char text[] =
@@ -330,6 +345,7 @@ int main(void)
 		cmocka_unit_test(priority_gives_the_online_job_the_gpu),
 		cmocka_unit_test(a_timeline_shows_every_hold_also_the_one_at_the_end),
 		cmocka_unit_test(fair_shares_follow_weights),
+		cmocka_unit_test(processes_beyond_the_vmids_finish_in_turns),
 		cmocka_unit_test(nothing_is_lost_when_everything_fails),
 		cmocka_unit_test(a_limit_on_events_ends_a_run),
 		cmocka_unit_test(percentiles_are_within_a_hundredth),
