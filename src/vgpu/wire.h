@@ -219,6 +219,8 @@ struct gp_vgpu_mirror {
 	/* Where clients execute kernels. `off` is written by the server, and odd while the queue is
 	 * off the hardware; the client repeats it when no wave of the queue executes any more. */
 	u32 off, off_seen;
+	u32 saved_stack, saved_waves; /* bytes of both in the save area of the first XCC; before
+				       * off_seen */
 };
 
 /*

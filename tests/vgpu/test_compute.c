@@ -8,12 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "abi/kfd_ioctl.h"
 #include "testlib.h"
 #include "vgpu/compute/compute.h"
 
 #define BYTES   0x10000u
 #define ENTRY   0x1000u /* the code, in the same memory as the data */
 #define PATIENT 2000    /* turns of 5 ms */
+#define AREA    0x4000u /* where waves are saved, if a test wants that */
+#define STACK   4096u
 
 /* What vgpu/preload gives: the memory of this test is the GPU's, at its own addresses. */
 static u8 *memory;
@@ -25,6 +28,18 @@ void *gp_vgpu_gpu_page(struct gp_vgpu_client *client, u32 gpu_id, u64 va, bool w
 
 	(void)client, (void)gpu_id, (void)write;
 	return unmapped || va < start || va >= start + BYTES ? NULL : (void *)(uintptr_t)va;
+}
+
+int gp_vgpu_copy_in(void *to, u64 from, size_t size)
+{
+	memcpy(to, (void *)(uintptr_t)from, size);
+	return 0;
+}
+
+int gp_vgpu_copy_out(u64 to, const void *from, size_t size)
+{
+	memcpy((void *)(uintptr_t)to, from, size);
+	return 0;
 }
 
 bool gp_vgpu_can_ask(void)
@@ -153,6 +168,19 @@ static void every_work_item_is_executed_once(void **state)
 		assert_int_equal(counter(i), i < 10 ? 1001 : 1000);
 }
 
+static struct gp_vgpu_save_area hold(struct machine *machine, u32 queue, u32 bytes)
+{
+	struct gp_vgpu_save_area area = {
+		.address = (u64)(uintptr_t)memory + AREA,
+		.bytes = bytes,
+		.stack_bytes = STACK,
+		.xccs = 1,
+	};
+
+	gp_vgpu_compute_hold(machine->compute, queue, &area);
+	return area;
+}
+
 static void held_queue_stands_still(void **state)
 {
 	struct machine *machine = *state;
@@ -160,7 +188,7 @@ static void held_queue_stands_still(void **state)
 
 	start(machine, count_on, sizeof(count_on), 64, 64, 3);
 	moves(0);
-	gp_vgpu_compute_hold(machine->compute, 3);
+	hold(machine, 3, 0);
 	stood = counter(0);
 	usleep(50000);
 	assert_int_equal(counter(0), stood);
@@ -174,11 +202,61 @@ static void hold_before_the_start_counts(void **state)
 {
 	struct machine *machine = *state;
 
-	gp_vgpu_compute_hold(machine->compute, 3);
+	hold(machine, 3, 0);
 	start(machine, count_once, sizeof(count_once), 64, 64, 3);
 	usleep(50000);
 	assert_int_equal(counter(0), 0);
 	gp_vgpu_compute_release(machine->compute, 3);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+}
+
+/* A debugger changes what a kernel adds while it is held: its registers are read from there. */
+static void registers_pass_through_the_save_area(void **state)
+{
+	struct machine *machine = *state;
+	struct gp_kfd_context_save_area_header *header = (void *)(memory + AREA);
+	const u32 wave_bytes = 8 * 256 + 112 * 4 + 128 + 64;
+	struct gp_vgpu_save_area area;
+	u32 stood, *v2, *stack;
+
+	start(machine, count_on, sizeof(count_on), 64 * 2, 128, 3);
+	moves(0);
+	area = hold(machine, 3, BYTES - AREA);
+	stood = counter(0);
+	assert_int_equal(area.waves_used, 2 * wave_bytes);
+	assert_int_equal(header->wave_state.wave_state_offset, STACK + 2 * wave_bytes);
+	assert_int_equal(header->wave_state.wave_state_size, 2 * wave_bytes);
+	assert_int_equal(header->wave_state.control_stack_size, area.stack_used);
+	stack = (u32 *)(void *)(memory + AREA + STACK);
+	assert_int_equal(stack[-1] >> 16, 2);     /* the first wave of its group */
+	assert_int_equal(stack[-2] >> 31, 1);     /* its registers */
+	assert_int_equal(stack[-3] >> 16 & 3, 1); /* the last */
+	v2 = stack + 2 * GP_ISA_LANES;
+	assert_int_equal(v2[0], 1);
+	v2[0] = 1000;
+	gp_vgpu_compute_release(machine->compute, 3);
+	for (u32 i = 0; i < PATIENT && counter(0) < stood + 1000; i++)
+		usleep(5000);
+	assert_true(counter(0) >= stood + 1000);
+	let_end();
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+	assert_int_equal((counter(0) - stood) % 1000 <= 1, 1);
+}
+
+/* Too small an area: the waves are kept, and nothing is written behind its end. */
+static void waves_that_do_not_fit_are_kept(void **state)
+{
+	struct machine *machine = *state;
+
+	start(machine, count_on, sizeof(count_on), 64 * 40, 64, 3);
+	for (u32 i = 0; i < 64; i++)
+		moves(i);
+	memset(memory + AREA, 0xee, BYTES - AREA);
+	hold(machine, 3, STACK + 4096);
+	for (u32 i = STACK + 4096; i < BYTES - AREA; i++)
+		assert_int_equal(memory[AREA + i], 0xee);
+	gp_vgpu_compute_release(machine->compute, 3);
+	let_end();
 	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
 }
 
@@ -258,6 +336,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_work_item_is_executed_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(held_queue_stands_still, setup, teardown),
+		cmocka_unit_test_setup_teardown(registers_pass_through_the_save_area, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(waves_that_do_not_fit_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,
 						teardown),

@@ -251,19 +251,22 @@ static void hold_all(struct gp_vgpu_compute *compute, u32 queue_id, bool held)
 			job->held = held;
 }
 
-void gp_vgpu_compute_hold(struct gp_vgpu_compute *compute, u32 queue_id)
+void gp_vgpu_compute_hold(struct gp_vgpu_compute *compute, u32 queue_id,
+			  struct gp_vgpu_save_area *area)
 {
 	pthread_mutex_lock(&compute->lock);
 	gp_bit_set(compute->held, queue_id);
 	hold_all(compute, queue_id, true);
 	while (runs(compute, queue_id))
 		pthread_cond_wait(&compute->boundary, &compute->lock);
+	gp_vgpu_jobs_save(compute, queue_id, area);
 	pthread_mutex_unlock(&compute->lock);
 }
 
 void gp_vgpu_compute_release(struct gp_vgpu_compute *compute, u32 queue_id)
 {
 	pthread_mutex_lock(&compute->lock);
+	gp_vgpu_jobs_restore(compute, queue_id);
 	gp_bit_clear(compute->held, queue_id);
 	hold_all(compute, queue_id, false);
 	pthread_cond_broadcast(&compute->work);

@@ -5,7 +5,8 @@
  * launched it and fires its signal when the model has completed it and its last wave has ended
  * here.
  *
- * A queue can be held: its waves then stand still between two instructions until it is released.
+ * A queue can be held: its waves then stand still between two instructions until it is released,
+ * and their registers are in its save area meanwhile.
  * Memory can be unmapped after gp_vgpu_compute_flush(): no wave uses a page that was there before.
  *
  * Groups start in order and run until they end. One that is not over after its share of
@@ -42,8 +43,18 @@ int gp_vgpu_compute_start(struct gp_vgpu_compute *compute, const struct gp_isa_l
 /* One that is over, or false. */
 bool gp_vgpu_compute_take(struct gp_vgpu_compute *compute, struct gp_vgpu_computed *out);
 
-/* After it returns no wave of this queue executes until it is released. */
-void gp_vgpu_compute_hold(struct gp_vgpu_compute *compute, u32 queue_id);
+/* Where the waves of a queue are saved: an area for each XCC, one behind the other. */
+struct gp_vgpu_save_area {
+	u64 address;
+	u32 bytes, stack_bytes; /* of one, and of its control stack */
+	u32 xccs;
+	u32 stack_used, waves_used; /* out: bytes in the first one */
+};
+
+/* After it returns no wave of this queue executes until it is released, and its waves are in the
+ * save area, from where they are read when it is. */
+void gp_vgpu_compute_hold(struct gp_vgpu_compute *compute, u32 queue_id,
+			  struct gp_vgpu_save_area *area);
 void gp_vgpu_compute_release(struct gp_vgpu_compute *compute, u32 queue_id);
 /* Forgets what this queue has under way, held or not. */
 void gp_vgpu_compute_drop(struct gp_vgpu_compute *compute, u32 queue_id);

@@ -6,9 +6,13 @@
 #include "abi/kfd_driver.h"
 #include "base/clock.h"
 #include "vgpu/compute/job.h"
+#include "vgpu/isa/save.h"
 
 #define CLOCK_NS      10 /* s_memrealtime counts at 100 MHz */
 #define WAVES_PER_CU  32
+#define SIMDS         4 /* of a compute unit, each with registers for its waves */
+#define SIMD_VECTORS  512
+#define LDS_BYTES     65536u
 #define MESSAGE_EVENT 1 /* s_sendmsg: an interrupt, with the event in m0 */
 #define EVENT_BITS    0xffffffu
 
@@ -38,9 +42,22 @@ static void host_message(void *data, u32 message, u32 m0)
 
 /* ---- groups ---- */
 
+/* What the registers and the LDS of a compute unit are enough for; the save area is made for that.
+ */
+static u32 groups_per_cu(const struct gp_vgpu_job *job)
+{
+	u32 of_simd = SIMD_VECTORS / gp_isa_vectors(gp_isa_gpr_alloc(&job->launch));
+	u32 waves = GP_MIN(of_simd, (u32)WAVES_PER_CU / SIMDS) * SIMDS;
+	u32 groups = waves / job->group_waves;
+
+	if (job->launch.lds_bytes)
+		groups = GP_MIN(groups, LDS_BYTES / job->launch.lds_bytes);
+	return GP_MAX(groups, 1u);
+}
+
 static u32 limit_of(const struct gp_vgpu_job *job, const struct gp_vgpu_gpu *gpu)
 {
-	u64 limit = (u64)gpu->cu_count * WAVES_PER_CU / job->group_waves;
+	u64 limit = (u64)gpu->cu_count * groups_per_cu(job);
 
 	if (job->launch.scratch)
 		limit = GP_MIN(limit, (u64)job->launch.scratch_waves / job->group_waves);

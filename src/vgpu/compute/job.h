@@ -12,6 +12,7 @@
 #include "vgpu/compute/compute.h"
 
 #define GP_VGPU_WORKERS 16
+#define GP_VGPU_XCCS    8
 
 /* Registers of a wave, or the memory of a group; kept for the next one. */
 struct gp_vgpu_spare {
@@ -23,7 +24,10 @@ struct gp_vgpu_group {
 	struct gp_list link; /* in job->ready */
 	struct gp_isa_group group;
 	struct gp_isa_wave *waves[GP_ISA_GROUP_WAVES];
-	u32 place; /* which private memory it has */
+	u32 place; /* which private memory it has, and which XCC */
+	bool is_saved;
+	u32 saved_first;               /* the wave whose state the LDS is part of */
+	u64 saved[GP_ISA_GROUP_WAVES]; /* addresses in the save area; 0: the wave has ended */
 	_Alignas(64) u8 lds[];
 };
 
@@ -81,5 +85,10 @@ struct gp_vgpu_group *gp_vgpu_job_take(struct gp_vgpu_job *job);
 /* It stopped for this reason; true if the job is over, and its result is filled in. */
 bool gp_vgpu_job_put(struct gp_vgpu_job *job, struct gp_vgpu_worker *worker,
 		     struct gp_vgpu_group *group, enum gp_isa_stop stop, u32 failed);
+
+/* ---- save.c; with the lock, and no thread runs a group of this queue ---- */
+
+void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_vgpu_save_area *of);
+void gp_vgpu_jobs_restore(struct gp_vgpu_compute *compute, u32 queue_id);
 
 #endif

@@ -26,6 +26,7 @@ struct gp_vgpu_cp_queue {
 	u64 read_pointer, write_pointer; /* addresses */
 	u32 doorbell_slot;               /* of 8 bytes in the slice */
 	u64 save_area;                   /* its header says how the runtime wants errors reported */
+	u32 save_bytes, stack_bytes;     /* of each XCC's part, and of the control stack in it */
 };
 
 /* The doorbell slice of a GPU: a shared mapping the application maps too. Descriptor, or -errno. */

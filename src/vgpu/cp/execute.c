@@ -201,6 +201,21 @@ static void take(struct gp_vgpu_cp *cp, const struct gp_vgpu_computed *what)
 	pass(cp, ring);
 }
 
+static void hold(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring,
+		 struct gp_vgpu_mirror *mirror)
+{
+	struct gp_vgpu_save_area area = {
+		.address = ring->queue.save_area,
+		.bytes = ring->queue.save_bytes,
+		.stack_bytes = ring->queue.stack_bytes,
+		.xccs = cp->client->machine.gpus[ring->queue.gpu_index].xcc_count,
+	};
+
+	gp_vgpu_compute_hold(cp->compute, ring->queue.id, &area);
+	mirror->saved_stack = area.stack_used;
+	mirror->saved_waves = area.waves_used;
+}
+
 /* Follows the server: a queue that is off the hardware stands still. */
 static bool follow(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring)
 {
@@ -210,7 +225,7 @@ static bool follow(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring)
 	if (off == mirror->off_seen)
 		return false;
 	if (cp->compute && off & 1)
-		gp_vgpu_compute_hold(cp->compute, ring->queue.id);
+		hold(cp, ring, mirror);
 	else if (cp->compute)
 		gp_vgpu_compute_release(cp->compute, ring->queue.id);
 	__atomic_store_n(&mirror->off_seen, off, __ATOMIC_RELEASE);

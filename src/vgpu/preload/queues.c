@@ -159,6 +159,8 @@ int gp_vgpu_ioctl_create_queue(struct gp_vgpu_client *client, void *data)
 		.read_pointer = args->read_pointer_address,
 		.write_pointer = args->write_pointer_address,
 		.save_area = args->ctx_save_restore_address,
+		.save_bytes = args->ctx_save_restore_size,
+		.stack_bytes = args->ctl_stack_size,
 		.doorbell_slot =
 			(u32)(args->doorbell_offset & (GP_KFD_DOORBELL_SLICE - 1)) / sizeof(u64),
 	};

@@ -46,13 +46,19 @@ struct used {
 	u32 ctl_stack, waves;
 };
 
-static struct used used_of(const struct gp_vgpu_queue *queue)
+static struct used used_of(const struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue)
 {
 	const struct gp_vgpu_gpu *gpu = &queue->device->file.gpu;
 	struct gp_model_queue_state state = {0};
 	u32 xccs = GP_MAX(gpu->xcc_count, 1u);
 	u64 stack;
 
+	if (server->options.compute && queue->process->shared) {
+		const struct gp_vgpu_mirror *mirror = &queue->process->shared->mirrors[queue->id];
+
+		return (struct used){.ctl_stack = mirror->saved_stack,
+				     .waves = mirror->saved_waves};
+	}
 	(void)gp_model_queue_state(queue->device->model, queue->model_queue, &state);
 	stack = (u64)state.saved_waves / xccs * GP_KFD_CTL_WAVE_BYTES;
 	return (struct used){
@@ -63,14 +69,15 @@ static struct used used_of(const struct gp_vgpu_queue *queue)
 
 /*
  * The control stack of one XCC: eight bytes for each saved wave, here its number and where its
- * state begins. (The states themselves are the hardware's to write, and waves have none here.)
+ * state begins. (The states themselves are the hardware's to write. Where clients execute kernels
+ * they have written the stack as well.)
  */
 static void save_stack(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
 		       struct used used, u64 address)
 {
 	u32 waves = used.ctl_stack / GP_KFD_CTL_WAVE_BYTES, *stack;
 
-	if (!waves)
+	if (!waves || server->options.compute)
 		return;
 	stack = calloc(waves, GP_KFD_CTL_WAVE_BYTES);
 	if (!stack)
@@ -88,7 +95,7 @@ static void save_stack(struct gp_vgpu_server *server, const struct gp_vgpu_queue
 void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
 			  u64 address)
 {
-	struct used used = used_of(queue);
+	struct used used = used_of(server, queue);
 	struct gp_kfd_context_save_area_header header = {
 		.wave_state =
 			{
@@ -102,6 +109,8 @@ void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_qu
 
 	if (!address || gp_vgpu_is_sdma(queue->args.queue_type) || !server->host.write)
 		return;
+	if (server->options.compute && address == queue->args.ctx_save_restore_address)
+		return; /* its client has */
 	for (u32 xcc = 0; xcc < queue->device->file.gpu.xcc_count; xcc++) {
 		u64 area = address + (u64)xcc * queue->args.ctx_save_restore_size;
 
@@ -122,7 +131,7 @@ int gp_vgpu_serve_wave_state(struct gp_vgpu_server *server, struct gp_vgpu_reque
 		return -EFAULT;
 	if (gp_vgpu_is_sdma(queue->args.queue_type) || gp_vgpu_queue_active(queue))
 		return -EINVAL;
-	used = used_of(queue);
+	used = used_of(server, queue);
 	args->ctl_stack_used_size = used.ctl_stack;
 	args->save_area_used_size = used.waves;
 	gp_vgpu_save_headers(server, queue, args->ctl_stack_address);
