@@ -298,6 +298,41 @@ static void groups_are_under_way_together(void **state)
 	assert_int_equal(counter(0), 25);
 }
 
+/* Each group adds 1, meets all others, and finds their sum; three times. */
+static void groups_meet_at_a_barrier_of_the_grid(void **state)
+{
+	static const u32 prepare[] = {
+		0x7e040298,             /* v_mov_b32_e32 v2, 24 */
+		0xd9330003, 0x00000002, /* ds_gws_init v2 offset:3 gds */
+		0xbf810000,             /* s_endpgm */
+	};
+	static const u32 meet[] = {
+		0xbe850080,             /* s_mov_b32 s5, 0 */
+		0xbefe0181,             /* s_mov_b64 exec, 1 */
+		0x7e020280,             /* v_mov_b32_e32 v1, 0 */
+		0x7e040281,             /* v_mov_b32_e32 v2, 1 */
+		0x7e080298,             /* v_mov_b32_e32 v4, 24 */
+		0xdd088000, 0x00000201, /* again: global_atomic_add v1, v2, s[0:1] */
+		0xd93b0003, 0x00000004, /* ds_gws_barrier v4 offset:3 gds */
+		0xc0020100, 0x00000000, /* s_load_dword s4, s[0:1], 0x0 */
+		0xd93b0003, 0x00000004, /* ds_gws_barrier v4 offset:3 gds */
+		0x81059905,             /* s_add_i32 s5, s5, 25 */
+		0xbf070504,             /* s_cmp_lg_u32 s4, s5 */
+		0xbf850004,             /* s_cbranch_scc1 to the trap */
+		0xbf0aff05, 0x0000004b, /* s_cmp_lt_u32 s5, 75 */
+		0xbf85fff2,             /* s_cbranch_scc1 again */
+		0xbf810000,             /* s_endpgm */
+		0xbf920002,             /* s_trap 2 */
+	};
+	struct machine *machine = *state;
+
+	start(machine, prepare, sizeof(prepare), 64, 64, 0);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+	start(machine, meet, sizeof(meet), 64 * 25, 64, 0);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+	assert_int_equal(counter(0), 75);
+}
+
 static void fault_and_refusal_are_reported(void **state)
 {
 	static const u32 far[] = {
@@ -306,7 +341,7 @@ static void fault_and_refusal_are_reported(void **state)
 		0xdc508000, 0x02000001, /* global_load_dword v2, v1, s[0:1] */
 		0xbf810000,             /* s_endpgm */
 	};
-	static const u32 refused[] = {0xd8000000 | 0x99 << 17 | 1 << 16, 0}; /* ds_gws_init */
+	static const u32 refused[] = {0xd8000000 | 0x98 << 17 | 1 << 16, 0};
 	struct machine *machine = *state;
 	struct gp_vgpu_computed over;
 
@@ -317,7 +352,7 @@ static void fault_and_refusal_are_reported(void **state)
 	start(machine, refused, sizeof(refused), 64, 64, 0);
 	over = wait_over(machine);
 	assert_int_equal(over.stop, GP_ISA_REFUSED);
-	assert_string_equal(over.text, "ds_gws_init");
+	assert_string_equal(over.text, "ds_gws_sema_release_all");
 }
 
 static void pages_are_not_used_after_a_flush(void **state)
@@ -343,6 +378,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(groups_are_under_way_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(groups_meet_at_a_barrier_of_the_grid, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(fault_and_refusal_are_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(pages_are_not_used_after_a_flush, setup, teardown),
 	};

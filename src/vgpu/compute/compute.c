@@ -78,7 +78,7 @@ static bool run(struct gp_vgpu_worker *worker, struct gp_vgpu_job *job, struct g
 		boundary(worker, false);
 	}
 	if (!gp_vgpu_job_put(job, worker, group, stop, failed))
-		return stop != GP_ISA_WAITS;
+		return stop != GP_ISA_WAITS || gp_vgpu_job_can_grow(job);
 	worker->job = NULL;
 	gp_list_remove(&job->link);
 	if (job->dropped)

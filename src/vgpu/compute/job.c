@@ -92,6 +92,7 @@ struct gp_vgpu_job *gp_vgpu_job_new(struct gp_vgpu_compute *compute,
 		.message = host_message,
 		.shared_base = GP_KFD_LDS_BASE,
 		.private_base = GP_KFD_SCRATCH_BASE,
+		.gws = compute->gws[gpu_index],
 	};
 	gp_list_init(&job->link);
 	gp_list_init(&job->ready);
@@ -189,6 +190,11 @@ void gp_vgpu_job_free(struct gp_vgpu_job *job)
 	free(job);
 }
 
+bool gp_vgpu_job_can_grow(const struct gp_vgpu_job *job)
+{
+	return job->started < job->total && job->resident < job->limit;
+}
+
 /*
  * A group that has not used up its share comes first, then a new one if those under way seem to
  * wait, then the others in turn.
@@ -200,7 +206,7 @@ struct gp_vgpu_group *gp_vgpu_job_take(struct gp_vgpu_job *job)
 
 	if (job->held || job->dropped || job->result.stop > GP_ISA_ENDED)
 		return NULL;
-	if ((none || job->grow) && job->started < job->total && job->resident < job->limit)
+	if ((none || job->grow) && gp_vgpu_job_can_grow(job))
 		group = group_new(job);
 	if (!group && !none) {
 		group = gp_container(job->ready.next, struct gp_vgpu_group, link);

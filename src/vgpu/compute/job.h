@@ -73,6 +73,7 @@ struct gp_vgpu_compute {
 	struct gp_list jobs, over;
 	struct gp_vgpu_spare *waves; /* registers that are not in use */
 	u64 held[GP_VGPU_MAX_QUEUES / 64];
+	u64 gws[GP_VGPU_MAX_GPUS][GP_ISA_GWS];
 };
 
 /* ---- job.c; all with the lock ---- */
@@ -82,6 +83,8 @@ struct gp_vgpu_job *gp_vgpu_job_new(struct gp_vgpu_compute *compute,
 void gp_vgpu_job_free(struct gp_vgpu_job *job);
 /* A group to run, or NULL: none is ready and none can start. */
 struct gp_vgpu_group *gp_vgpu_job_take(struct gp_vgpu_job *job);
+/* Whether one more group can start. */
+bool gp_vgpu_job_can_grow(const struct gp_vgpu_job *job);
 /* It stopped for this reason; true if the job is over, and its result is filled in. */
 bool gp_vgpu_job_put(struct gp_vgpu_job *job, struct gp_vgpu_worker *worker,
 		     struct gp_vgpu_group *group, enum gp_isa_stop stop, u32 failed);

@@ -17,4 +17,14 @@ gp_isa_execute gp_isa_ds_append, gp_isa_ds_consume;
 /* ds_lanes.c: between lanes, no memory */
 gp_isa_execute gp_isa_ds_swizzle, gp_isa_ds_permute, gp_isa_ds_bpermute, gp_isa_ds_nop;
 
+/* gws.c: which of them is gp_isa_op.shape */
+enum gp_isa_gws {
+	GP_ISA_GWS_INIT,
+	GP_ISA_GWS_BARRIER,
+	GP_ISA_GWS_TAKE,
+	GP_ISA_GWS_GIVE,
+	GP_ISA_GWS_GIVE_MANY,
+};
+gp_isa_execute gp_isa_ds_gws;
+
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of DS. Refused: GWS, which counts work-groups of the whole GPU and has no memory of its
- * own here. */
+/* The table of DS. Refused: ds_gws_sema_release_all, which needs to know who waits. */
 #include "vgpu/isa/ds.h"
 
 static const struct gp_isa_op ds_ops[] = {
@@ -258,11 +257,13 @@ static const struct gp_isa_op ds_ops[] = {
 		  .shape = GP_ISA_ADD_F | GP_ISA_WIDE | GP_ISA_RETURNS},
 	[0x7e] = {.name = "ds_condxchg32_rtn_b64", .execute = gp_isa_ds_exchange_marked},
 	[0x98] = {.name = "ds_gws_sema_release_all"},
-	[0x99] = {.name = "ds_gws_init"},
-	[0x9a] = {.name = "ds_gws_sema_v"},
-	[0x9b] = {.name = "ds_gws_sema_br"},
-	[0x9c] = {.name = "ds_gws_sema_p"},
-	[0x9d] = {.name = "ds_gws_barrier"},
+	[0x99] = {.name = "ds_gws_init", .execute = gp_isa_ds_gws, .shape = GP_ISA_GWS_INIT},
+	[0x9a] = {.name = "ds_gws_sema_v", .execute = gp_isa_ds_gws, .shape = GP_ISA_GWS_GIVE},
+	[0x9b] = {.name = "ds_gws_sema_br",
+		  .execute = gp_isa_ds_gws,
+		  .shape = GP_ISA_GWS_GIVE_MANY},
+	[0x9c] = {.name = "ds_gws_sema_p", .execute = gp_isa_ds_gws, .shape = GP_ISA_GWS_TAKE},
+	[0x9d] = {.name = "ds_gws_barrier", .execute = gp_isa_ds_gws, .shape = GP_ISA_GWS_BARRIER},
 	[0xb6] = {.name = "ds_read_addtid_b32", .execute = gp_isa_ds_read_own},
 	[0xb7] = {.name = "ds_pk_add_rtn_f16",
 		  .execute = gp_isa_ds_atomic,

@@ -22,6 +22,7 @@
 #define GP_ISA_MARGIN     32 /* rows behind the last register that a wide operand may reach */
 #define GP_ISA_PAGE_BYTES 4096u
 #define GP_ISA_NAME       48
+#define GP_ISA_GWS        64
 
 /* Scalar registers with a name, by their operand code. */
 enum gp_isa_scalar {
@@ -62,6 +63,7 @@ struct gp_isa_host {
 	void (*message)(void *data, u32 message, u32 m0);
 	/* Bases of the apertures in the flat address space, each of 4 GiB. */
 	u64 shared_base, private_base;
+	u64 *gws; /* GP_ISA_GWS words of global wave sync, or NULL */
 };
 
 #define GP_ISA_PAGES 64 /* remembered; power of two */
@@ -129,6 +131,8 @@ struct gp_isa_wave {
 	u64 save;        /* the same of MSG_SAVEWAVE: where its trap handler saves it */
 	u32 barrier;     /* group->barrier when it arrived */
 	bool at_barrier; /* has arrived and was not released */
+	bool gws_waits;  /* the same at a barrier of all groups, since this round */
+	u32 gws_round;
 	enum gp_isa_stop stop;
 	u64 fault;
 	u32 trap;

@@ -146,6 +146,34 @@ static void permute_sends_and_bpermute_fetches(void **state)
 	}
 }
 
+/* A semaphore of two: the third wave waits until one is given back. */
+static void semaphore_of_all_groups_counts(void **state)
+{
+	struct machine *m = *state;
+	u64 gws[GP_ISA_GWS] = {0};
+
+	m->host.gws = gws;
+	m->wave->v[4][0] = 2;
+	RUN(m, 0xd9330002, 0x00000004); /* ds_gws_init v4 offset:2 gds */
+	RUN(m, 0xd9390002, 0x00000000); /* ds_gws_sema_p offset:2 gds */
+	RUN(m, 0xd9390002, 0x00000000);
+	assert_int_equal(STOP(m, 0xd9390002, 0x00000000), GP_ISA_WAITS);
+	assert_int_equal(m->wave->pc, MACHINE_CODE);
+	RUN(m, 0xd9350002, 0x00000000); /* ds_gws_sema_v offset:2 gds */
+	RUN(m, 0xd9390002, 0x00000000);
+	RUN(m, 0xd9370002, 0x00000004); /* ds_gws_sema_br v4 offset:2 gds */
+	assert_int_equal(gws[2], 2);
+	m->wave->s[GP_ISA_M0] = 5u << 16; /* moves the number */
+	RUN(m, 0xd9330002, 0x00000004);
+	assert_int_equal(gws[7], 2);
+	assert_int_equal(STOP(m, 0xd93b0002, 0x00000004), GP_ISA_WAITS); /* ds_gws_barrier v4 */
+	assert_int_equal(gws[7], 1);
+	assert_int_equal(gp_isa_run(&m->runner, m->wave, 1), GP_ISA_WAITS); /* arrives once */
+	assert_int_equal(gws[7], 1);
+	gws[7] = 1ull << 32; /* others came */
+	assert_int_equal(gp_isa_run(&m->runner, m->wave, 9), GP_ISA_ENDED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +182,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(swizzle_of_quads_and_by_masks, machine_gfx942,
 						machine_down),
 		cmocka_unit_test_setup_teardown(permute_sends_and_bpermute_fetches, machine_gfx942,
+						machine_down),
+		cmocka_unit_test_setup_teardown(semaphore_of_all_groups_counts, machine_gfx90a,
 						machine_down),
 	};
 
