@@ -18,10 +18,11 @@
  * A turn is so long that all of them have one before ageing would bring them back beside a higher
  * job: by how many had one in the last second. With many of them ageing takes longer, up to
  * max_suspend, so that turns beside higher jobs do not take more than 1 / 16 of the time while that
- * is possible. The next turn goes to the one that got least, or to one that is about to come for
- * its age: gaps between requests differ, and one that waits longest may get only short ones. No
- * turn is longer than four of those beside a higher job: where little is left these are what each
- * has of it, and a longer one would be the part of many.
+ * is possible. Jobs that are stopped at once count as stopped one after the other, so that they do
+ * not all come for their age, or max_suspend, at once. The next turn goes to the one that got
+ * least, or to one that is about to come for its age: gaps between requests differ, and one that
+ * waits longest may get only short ones. No turn is longer than four of those beside a higher job:
+ * where little is left these are what each has of it, and a longer one would be the part of many.
  */
 #include "sched/state.h"
 
@@ -88,15 +89,33 @@ u64 gp_sched_narrow_makes_up(const struct gp_sched *s, u32 device)
 	return d->turn_ns ? GP_MIN(turn, d->run_ns) : turn;
 }
 
+/* From one turn by ageing to the next: all of them before max_suspend, which nothing puts off. */
+static u64 pace(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	return GP_MIN(FORCED * forced_ns(s, d),
+		      s->config.max_suspend_ns / 8 * 7 / GP_MAX(d->contenders, 1));
+}
+
 u64 gp_sched_narrow_forced(const struct gp_sched *s, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
-	/* All of them before max_suspend, which nothing puts off. */
-	u64 each = s->config.max_suspend_ns / 8 * 7 / GP_MAX(d->contenders, 1);
 
-	if (d->slots)
-		return GP_SCHED_NEVER;
-	return gp_later(d->forced_at, GP_MIN(FORCED * forced_ns(s, d), each));
+	return d->slots ? GP_SCHED_NEVER : gp_later(d->forced_at, pace(s, d));
+}
+
+u64 gp_sched_narrow_credit(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	u32 part;
+
+	if (!gp_sched_narrow_has(s, m))
+		return 0;
+	if (d->stopped_at != s->now)
+		d->stopped = 0;
+	d->stopped_at = s->now;
+	/* Multiples of the golden ratio: however many there are, their parts are evenly spread. */
+	part = d->stopped++ * 2654435769u >> 16;
+	return pace(s, d) * d->contenders * part >> 16;
 }
 
 static u64 slot_time(const struct gp_sched *s, const struct gp_sched_device *d)

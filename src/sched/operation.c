@@ -101,7 +101,10 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 
 	GP_ASSERT(!gp_job_held(j));
 	account_all(s, j);
-	j->aged_since = member ? gp_sched_job_aged(s, j) : s->now;
+	j->aged_since = s->now;
+	if (member)
+		j->aged_since = GP_MIN(gp_sched_job_aged(s, j),
+				       s->now - GP_MIN(gp_sched_narrow_credit(s, member), s->now));
 	action = gp_sched_emit(s, GP_SCHED_SUSPEND, why, gp_job_index(s, j),
 			       other ? other->job : GP_SCHED_NONE, device);
 	action->until_ns = gp_later(s->now, s->config.lease_ns);

@@ -175,6 +175,8 @@ struct gp_sched_device {
 	u32 round;         /* how often it became narrow */
 	u64 served;        /* by the last member that had a turn, until then */
 	u64 forced_at;     /* the last turn beside a higher job */
+	u64 stopped_at;    /* the last of its level was, as .. */
+	u32 stopped;       /* .. so many at that time */
 	u64 narrow_ageing; /* after so long one of that level comes beside a higher one */
 	u64 preempted_at, wide_until, wide_ns;
 	u64 owed_first, owed_last;
@@ -423,6 +425,9 @@ u64 gp_sched_narrow_makes_up(const struct gp_sched *sched, u32 device);
 u64 gp_sched_narrow_bound(const struct gp_sched *sched, u32 device, u64 ageing);
 /* From when on the next of them may have a turn beside a higher job, by ageing. */
 u64 gp_sched_narrow_forced(const struct gp_sched *sched, u32 device);
+/* It is stopped: its wait counts as longer by this, so that jobs that are stopped at once do not
+ * all age at once. */
+u64 gp_sched_narrow_credit(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* A turn that it has beside a higher job: turn_ns, or less so that all of them fit. */
 u64 gp_sched_narrow_shield(const struct gp_sched *sched, u32 device);
 /* That member is to be preempted for `best`. `costly`: that costs it and its equals too much. */

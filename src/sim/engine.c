@@ -65,6 +65,7 @@ void gp_sim_act(struct gp_sim *sim, int error)
 	while (gp_sched_take(sim->sched, &action)) {
 		const struct gp_sim_observer *observer = sim->options->observer;
 
+		action.reason.at_ns = (u64)((s64)action.reason.at_ns - sim->offset);
 		if (observer && observer->decision)
 			observer->decision(observer->data, &action);
 		switch (action.kind) {
@@ -427,7 +428,11 @@ static int drain(struct gp_sim *sim)
 int gp_sim_run(const struct gp_sim_scenario *scenario, const struct gp_sim_options *options,
 	       struct gp_diag *diag, struct gp_sim_result *out)
 {
-	struct gp_sim sim = {.scenario = scenario, .options = options, .diag = diag, .result = out};
+	struct gp_sim sim = {.scenario = scenario,
+			     .options = options,
+			     .diag = diag,
+			     .result = out,
+			     .offset = GP_SIM_CLOCK_START};
 	int error;
 
 	memset(out, 0, sizeof(*out));

@@ -10,6 +10,10 @@
 
 #include "sim/engine.h"
 
+/* The scheduler's clock at the start: an hour, as on a machine that runs, so that what a job was
+ * denied never reaches back before it. */
+#define GP_SIM_CLOCK_START (3600 * (s64)GP_NS_PER_S)
+
 enum {
 	SIM_RING = 64,            /* kernels of one process on the GPU at once */
 	SIM_BACKLOG = 1u << 18,   /* requests under way in all; more are turned away */

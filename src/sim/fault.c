@@ -115,7 +115,9 @@ void gp_sim_fault(struct gp_sim *sim)
 		s64 jump = (s64)(gp_sim_random(sim) % JUMP_NS_MAX);
 
 		/* The scheduler's clock never shows a time before the start. */
-		sim->offset += gp_sim_random(sim) & 1 || sim->offset < jump ? jump : -jump;
+		sim->offset += gp_sim_random(sim) & 1 || sim->offset - GP_SIM_CLOCK_START < jump
+				       ? jump
+				       : -jump;
 		gp_sim_share_restart(sim);
 	}
 	if (happens(sim, faults->restart)) {

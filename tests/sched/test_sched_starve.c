@@ -485,18 +485,18 @@ static void a_turn_is_worth_its_operations(void **state)
 }
 
 /* All are stopped at once, by a job that has work for ever: they do not come back at once. */
-static void jobs_that_are_stopped_at_once_come_back_one_by_one(void **state)
+static void stopped_at_once(u32 priority, u32 count)
 {
 	struct world *w = world(GP_SCHED_PRIORITY);
-	u32 low[32], high = job(w, 2000), busy = 0;
+	u32 low[60], high = job(w, 2000), busy = 0;
 	struct gp_sched_stats stats;
 
-	(void)state;
 	w->device.places = 4;
 	w->device.age_step_ns = MS;
 	reconfigure(w);
-	for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++) {
-		low[i] = job(w, 500);
+	pass(w, 10 * S);
+	for (u32 i = 0; i < count; i++) {
+		low[i] = job(w, priority);
 		gets_work(w, low[i]);
 	}
 	pass(w, MS);
@@ -505,17 +505,30 @@ static void jobs_that_are_stopped_at_once_come_back_one_by_one(void **state)
 		u32 running = 0;
 
 		pass(w, MS / 10); /* turns are short: many have one */
-		for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++)
+		for (u32 i = 0; i < count; i++)
 			running += run_of(w, low[i]) == GP_SCHED_RUNNING;
 		assert_in_range(running, 0, 1);
 		busy += running;
 	}
 	assert_true(busy);
-	for (u32 i = 0; i < GP_ARRAY_SIZE(low); i++)
+	for (u32 i = 0; i < count; i++)
 		assert_true(w->ran[low[i]] > MS);
 	gp_sched_stats(w->sched, &stats);
 	assert_int_equal(stats.why[GP_SCHED_WHY_MAX_SUSPEND], 0);
 	end(w);
+}
+
+static void jobs_that_are_stopped_at_once_come_back_one_by_one(void **state)
+{
+	(void)state;
+	stopped_at_once(500, 32);
+}
+
+/* From ageing to max_suspend there is time for two turns, not for 60. */
+static void jobs_that_are_stopped_at_once_are_not_due_at_once(void **state)
+{
+	(void)state;
+	stopped_at_once(10, 60);
 }
 
 /* Higher work of more than a second is not a second without preemptions. */
@@ -590,6 +603,7 @@ int main(void)
 		cmocka_unit_test(a_crowd_of_jobs_that_fill_the_device_takes_turns),
 		cmocka_unit_test(jobs_beyond_the_places_take_turns_at_once),
 		cmocka_unit_test(a_turn_is_worth_its_operations),
+		cmocka_unit_test(jobs_that_are_stopped_at_once_are_not_due_at_once),
 		cmocka_unit_test(jobs_that_are_stopped_at_once_come_back_one_by_one),
 		cmocka_unit_test(after_a_long_burst_they_still_take_turns),
 		cmocka_unit_test(the_next_turn_goes_to_the_job_that_got_least),
