@@ -26,6 +26,11 @@ static void *bo_pointer(struct gp_vgpu_client *client, const struct gp_vgpu_bo *
 
 		return view ? view + offset : NULL;
 	}
+	if (bo->flags & GP_KFD_ALLOC_MMIO_REMAP) { /* there once the application has mapped it */
+		const struct gp_vgpu_range *page = &client->memory->mmio[bo->gpu_index];
+
+		return page->window ? (u8 *)page->view + offset : NULL;
+	}
 	return NULL;
 }
 
