@@ -180,6 +180,8 @@ void start_held(struct self *me, struct actor *target, struct actor *debugger)
 {
 	*target = start_busy(me, 2);
 	*debugger = start_debugger(target);
+	/* As the holder of kfd-debug does; amdgpu-dkms accepts no operation otherwise. */
+	EXPECT(DO(debugger, do_seize, PID(*target)), 0);
 }
 
 void are_on(struct self *me, pid_t pid, bool on)

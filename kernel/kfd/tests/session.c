@@ -331,9 +331,10 @@ void lease_ends_with_session(struct self *me)
 	EXPECT(DO(&debugger, do_lease, PID(target), 50), 0);
 	come_on(me, target.pid);
 	EXPECT(DO(&debugger, do_disable, PID(target)), 0);
+	EXPECT(DO(&debugger, do_lease, PID(target), 50), -EINVAL);
+	EXPECT(DO(&debugger, do_detach, PID(target)), 0);
 	EXPECT(DO(&debugger, do_lease, PID(target), 50), -EPERM);
 	EXPECT(DO(&debugger, do_seize, PID(target)), 0);
-	EXPECT(DO(&debugger, do_lease, PID(target), 50), -EINVAL);
 	EXPECT(DO(&debugger, do_enable, PID(target), 0), 0);
 	EXPECT(DO(&debugger, do_lease, PID(target), 60000), 0);
 	EXPECT(debugger.out[0], 0);
@@ -364,6 +365,8 @@ void target_ends_in_lease(struct self *me)
 
 		start_held(me, &target, &debugger);
 		EXPECT(DO(&debugger, do_lease, PID(target), i ? 10 : 60000), 0);
+		/* Its tracer would have to wait for it first. */
+		EXPECT(DO(&debugger, do_detach, PID(target)), 0);
 		actor_kill(me, &target);
 		EXPECT(DO(&debugger, do_lease, PID(target), 10), -ESRCH);
 		actor_kill(me, &debugger);
