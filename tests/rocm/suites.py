@@ -271,6 +271,8 @@ def kfdtest(stage, personality, short, program=None):
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
           "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "rccl": rccl, "kfdtest": kfdtest}
+# Those whose kernels are executed.
+COMPUTE = ("rocrtst", "kfdtest")
 # Those that consist of tests of this repository.
 OWN = ("tools", "programs", "examples", "project")
 # Those of --short, the parts into which the longer ones are cut, and an order: what takes long is begun first.
