@@ -165,4 +165,6 @@ void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 		.destroy = (u32)roll(&dice, 2) * 1000,
 		.stop = (u32)roll(&dice, 2) * 4000,
 	};
+	if (roll(&dice, 4) == 0)
+		s->faults.doubt = 1 + (u32)roll(&dice, 1000);
 }

@@ -128,7 +128,7 @@ static int fault_key(struct gp_sim_reader *r, const char *name, const char *valu
 							  CHANCE(late), CHANCE(twice),
 							  CHANCE(kill), CHANCE(restart),
 							  CHANCE(jump), CHANCE(destroy),
-							  CHANCE(stop)};
+							  CHANCE(stop), CHANCE(doubt)};
 #undef CHANCE
 	return gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys), "", &r->scenario->faults, name,
 				 value);

@@ -70,9 +70,11 @@ struct gp_sim_job {
 	u32 work_first, work_count; /* recorded kernels, in the order of their requests */
 };
 
-/* Chances in thousandths, of each operation or, for the last ones, in each second. */
+/* Chances in thousandths, of each operation, of each time at which a queue drains (doubt) or, for
+ * the last ones, in each second. */
 struct gp_sim_faults {
 	u32 fail, hang, late, twice;
+	u32 doubt;
 	u32 kill, restart, jump, destroy, stop;
 };
 

@@ -202,12 +202,16 @@ void gp_sim_hint(struct gp_sim *sim, u32 index)
 void gp_sim_notice(struct gp_sim *sim, u32 index)
 {
 	struct gp_sim_run_queue *queue = &sim->queues[index];
+	enum gp_sched_work work = GP_SCHED_BUSY;
 
 	queue->noticing = false;
 	if (!queue->alive || sim->processes[queue->process].dying)
 		return;
-	gp_sim_act(sim, gp_sched_work(sim->sched, gp_sim_clock(sim), queue->sched,
-				      queue->outstanding ? GP_SCHED_BUSY : GP_SCHED_DRAINED,
+	/* Where the last signal says nothing it may be drained: more is never known. */
+	if (!queue->outstanding)
+		work = gp_sim_chance(sim, sim->scenario->faults.doubt) ? GP_SCHED_MAYBE
+								       : GP_SCHED_DRAINED;
+	gp_sim_act(sim, gp_sched_work(sim->sched, gp_sim_clock(sim), queue->sched, work,
 				      GP_SCHED_UNKNOWN));
 }
 

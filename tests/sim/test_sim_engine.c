@@ -143,6 +143,30 @@ static void processes_beyond_the_vmids_finish_in_turns(void **state)
 	gp_sim_result_free(&result);
 }
 
+/* A server whose end of work is never known for sure claims the GPU for a moment, not for ever. */
+static void work_in_doubt_is_a_claim_with_a_limit(void **state)
+{
+	static const char format[] = "[run]\ntime = 2s\n[gpu]\njitter_permille = 0\n"
+				     "[faults]\ndoubt = %u\n"
+				     "[job server]\nclass = online\narrival = every 20ms\n"
+				     "kernel = 1ms\n"
+				     "[job trainer]\nclass = offline\nkernel = 5ms\ndepth = 2\n";
+	u64 used[2];
+
+	(void)state;
+	for (u32 i = 0; i < 2; i++) {
+		char text[sizeof(format) + 8];
+		struct gp_sim_result result;
+
+		snprintf(text, sizeof(text), format, i * 1000);
+		result = run(text, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+		used[i] = result.jobs[1].cu_ns;
+		gp_sim_result_free(&result);
+	}
+	assert_true(used[1] < used[0]);
+	assert_true(used[1] > used[0] / 10 * 8);
+}
+
 static void nothing_is_lost_when_everything_fails(void **state)
 {
 	static const char text[] =
@@ -346,6 +370,7 @@ int main(void)
 		cmocka_unit_test(a_timeline_shows_every_hold_also_the_one_at_the_end),
 		cmocka_unit_test(fair_shares_follow_weights),
 		cmocka_unit_test(processes_beyond_the_vmids_finish_in_turns),
+		cmocka_unit_test(work_in_doubt_is_a_claim_with_a_limit),
 		cmocka_unit_test(nothing_is_lost_when_everything_fails),
 		cmocka_unit_test(a_limit_on_events_ends_a_run),
 		cmocka_unit_test(percentiles_are_within_a_hundredth),
