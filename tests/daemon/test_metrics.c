@@ -174,6 +174,31 @@ static void failures_and_the_breaker_are_seen(void **state)
 	rig_free(rig);
 }
 
+/* Three failures in a row: gpreemptd pauses on that GPU, and the metrics say so. */
+static void standing_down_is_seen(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	u32 device = gp_daemon_host_device(rig->daemon, GPU);
+	char *text;
+
+	(void)state;
+	text = scrape(rig);
+	has(text, "gpreempt_gpu_standing_down{gpu=\"4711\"} 0");
+	has(text, "gpreempt_gpu_stood_down_total{gpu=\"4711\"} 0");
+	free(text);
+	fake.suspend_error = -EIO;
+	work(rig, low, true);
+	work(rig, high, true);
+	rig_until(rig, rig->daemon->devices[device].worth.why);
+	text = scrape(rig);
+	has(text, "gpreempt_gpu_standing_down{gpu=\"4711\"} 1");
+	has(text, "gpreempt_gpu_stood_down_total{gpu=\"4711\"} 1");
+	free(text);
+	fake.suspend_error = 0;
+	rig_free(rig);
+}
+
 static void what_does_not_pay_is_counted_as_declined(void **state)
 {
 	/* Short work is known to be short once it has been seen; stopping costs a lot. */
@@ -570,6 +595,7 @@ int main(void)
 		cmocka_unit_test(nothing_listens_unless_it_is_asked_for),
 		cmocka_unit_test(a_preemption_is_in_every_number_it_belongs_to),
 		cmocka_unit_test(failures_and_the_breaker_are_seen),
+		cmocka_unit_test(standing_down_is_seen),
 		cmocka_unit_test(what_does_not_pay_is_counted_as_declined),
 		cmocka_unit_test(what_nobody_sees_is_unknown_and_not_idle),
 		cmocka_unit_test(counters_do_not_go_back),
