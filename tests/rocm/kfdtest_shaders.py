@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which tests of kfdtest assemble a shader, from its source: such a test cannot pass before kernels are executed, every
-other one must, but for what Linux does not have.
+"""Which tests of kfdtest assemble a shader, from its source: only such tests are run with kernels that are executed.
 
 A test counts if it, or a function of kfdtest that it names, assembles or dispatches one.
 
@@ -55,11 +54,6 @@ class Source:
 
     def without_shader(self):
         return {name for name, (file, text) in self.tests.items() if not self.reaches_shader(file, text, set())}
-
-
-def plain(name):
-    """The name in the source: without the prefix and the number of a parameter."""
-    return re.sub(r"/[\d*]+$", "", name).split("/")[-1]
 
 
 def main():

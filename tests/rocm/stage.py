@@ -40,9 +40,9 @@ class Stage:
             words += ["--bind", str(directory), path]
         return [*words, "--", "env", "GP_BIN=/gp/bin", "GP_FIXTURES=/src/tests/fixtures", "PYTHONDONTWRITEBYTECODE=1", *env, *command]
 
-    def vgpu(self, personality, command, options=(), env=(), compute=False):
-        executes = ["--compute", os.environ.get("GP_ROCM_COMPUTE", "on" if compute else "off")]
-        return self.command(["/gp/bin/gpreempt", "vgpu", "--personality", personality, *executes, *options, "--", *command], env)
+    def vgpu(self, personality, command, options=(), env=()):
+        compute = ["--compute", os.environ.get("GP_ROCM_COMPUTE", "off")]
+        return self.command(["/gp/bin/gpreempt", "vgpu", "--personality", personality, *compute, *options, "--", *command], env)
 
     def run(self, name, words, limit):
         """Exit status (None: it did not end in time) and output, which also goes to a log."""
@@ -97,8 +97,8 @@ class Stage:
 class View:
     """A stage for one suite, or for a part of it: also knows which tests are its own, and why one is not to be run."""
 
-    def __init__(self, stage, omitted, part=0, parts=1, compute=False):
-        self.stage, self.omitted, self.part, self.parts, self.compute = stage, omitted, part, parts, compute
+    def __init__(self, stage, omitted, part=0, parts=1):
+        self.stage, self.omitted, self.part, self.parts = stage, omitted, part, parts
 
     def share(self, things):
         """Those of this part."""
@@ -106,9 +106,6 @@ class View:
 
     def run(self, name, words, limit):
         return self.stage.run(self.label(name), words, limit)
-
-    def vgpu(self, personality, command, options=(), env=()):
-        return self.stage.vgpu(personality, command, options, env, self.compute)
 
     def label(self, name):
         """Of a log: one for each part."""

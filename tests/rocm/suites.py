@@ -220,7 +220,7 @@ def rccl(stage, personality, short):
 
 def project(stage, personality, short):
     """This project's own tests of preemption, with the programs and the runtime of the chroot."""
-    files = ["tests/rocm/test_logs.py", "tests/rocm/test_preemption.py", "tests/vgpu/test_storm.py"]
+    files = ["tests/rocm/test_logs.py", "tests/rocm/test_preemption.py", "tests/rocm/test_compute.py", "tests/vgpu/test_storm.py"]
     if personality == "compat" and not short:  # these start such machines themselves
         files += ["tests/holder/test_field.py", "tests/agent/test_agent_storm.py", "tests/agent/test_loading.py",
                   "tests/daemon/test_gpreemptd.py", "tests/daemon/test_share.py"]
@@ -246,6 +246,15 @@ def small_gpu(stage, name):
     return f"/out/small-{name}.json"
 
 
+# Tests of kfdtest that look at what their shaders wrote: these are executed.
+SHADERS = re.compile(
+    r"(KFDMemoryTest\.(MapUnmapToNodes|MemoryRegister|FlatScratchAccess|HostHdpFlush|DeviceHdpFlush|VramCacheCoherenceWithRemoteGPU|"
+    r"AcquireRelease.*|ExportDMABufTest)|KFDLocalMemoryTest\.(BasicTest|VerifyContentsAfterUnmapAndMap)|"
+    r"KFDQMTest\.(SimpleWriteDispatch|MultipleCpQueuesStressDispatch|Atomics)|KFDGraphicsInterop\.RegisterGraphicsHandle|"
+    r"KFDDBGTest\.HitMemoryViolation|KFDGWSTest\.Semaphore|KFDEvictTest\.QueueTest|"
+    r"KFDSVMRangeTest\.(BasicSystemMemTest|EvictSystemRangeTest|PartialUnmapSysMemTest|BasicVramTest))(/.*)?")
+
+
 def kfdtest(stage, personality, short, program=None):
     """AMD's tests of the driver, if the caller has built them, on two GPUs."""
     if not program or stage.version != "7.2":
@@ -260,7 +269,9 @@ def kfdtest(stage, personality, short, program=None):
     small = small_gpu(stage, copy)
 
     def machine(test):  # one test reads each page of VRAM in a copy of its own: 50 million on the default GPU
-        return ("--gpu", small) if test.endswith(".CheckZeroInitializationVram") else ("--count", "2")
+        if test.endswith(".CheckZeroInitializationVram"):
+            return "--gpu", small
+        return ("--count", "2", "--compute", "on") if SHADERS.fullmatch(test) else ("--count", "2")
 
     def arguments(test):  # by default it waits a minute for what a shader writes, which never comes
         return [] if re.search("P2PBandWidth|CheckZero", test) else ["--timeout=8000"]
@@ -271,8 +282,6 @@ def kfdtest(stage, personality, short, program=None):
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
           "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "rccl": rccl, "kfdtest": kfdtest}
-# Those whose kernels are executed.
-COMPUTE = ("rocrtst", "kfdtest")
 # Those that consist of tests of this repository.
 OWN = ("tools", "programs", "examples", "project")
 # Those of --short, the parts into which the longer ones are cut, and an order: what takes long is begun first.

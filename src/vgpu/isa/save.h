@@ -25,7 +25,7 @@ u32 gp_isa_saved_bytes(const struct gp_isa_wave *wave, bool first);
 
 /* Writes all of its bytes; what the handler leaves alone is 0. The wave does not change. */
 void gp_isa_save(enum gp_isa_gfx gfx, const struct gp_isa_wave *wave, bool first, u8 *out);
-/* What is not in those bytes (the group, private memory, what s_getreg reads) is kept. */
+/* Keeps what is not in those bytes: the group, private memory, what s_getreg reads. */
 void gp_isa_restore(struct gp_isa_wave *wave, bool first, const u8 *in);
 /* After its waves were restored: none of them is at a barrier. */
 void gp_isa_restore_group(struct gp_isa_group *group);
