@@ -83,7 +83,9 @@ static u32 handler_ttmp(enum gp_isa_gfx gfx)
 /* The handler runs with privileges, so that this is how it reads STATUS. */
 static void save_hardware(enum gp_isa_gfx gfx, const struct gp_isa_wave *wave, u32 *out)
 {
-	u64 pc = wave->at_barrier ? wave->pc - BARRIER_BYTES : wave->pc;
+	/* One that the others have released since it last ran is behind it. */
+	bool waits = wave->at_barrier && wave->barrier == wave->group->barrier;
+	u64 pc = waits ? wave->pc - BARRIER_BYTES : wave->pc;
 
 	memset(out, 0, HARDWARE_BYTES);
 	out[AT_M0] = wave->s[GP_ISA_M0];

@@ -176,6 +176,34 @@ static void wave_at_a_barrier_arrives_again(void **state)
 	free(other);
 }
 
+/* One that the other wave has released, but that has not run since, is behind its barrier. */
+static void released_wave_does_not_arrive_again(void **state)
+{
+	struct machine *m = *state;
+	const u32 code[] = {0xbf8a0000 /* s_barrier */, 0xbf8a0000,
+			    0xbe8000c1 /* s_mov_b32 s0, -1 */};
+	struct gp_isa_wave *other = machine_wave(m), *wave = m->wave;
+	u8 *out;
+
+	machine_load(m, code, GP_ARRAY_SIZE(code));
+	wave->gpr_alloc = other->gpr_alloc = gp_isa_gpr_alloc(&(struct gp_isa_launch){0});
+	out = malloc(gp_isa_saved_bytes(wave, false));
+	assert_non_null(out);
+	assert_int_equal(gp_isa_run(&m->runner, wave, 10), GP_ISA_AT_BARRIER);
+	assert_int_equal(gp_isa_run(&m->runner, other, 10), GP_ISA_AT_BARRIER); /* the second */
+	gp_isa_save(m->runner.gfx, wave, false, out);
+	gp_isa_restore(wave, false, out);
+	gp_isa_save(m->runner.gfx, other, false, out);
+	gp_isa_restore(other, false, out);
+	gp_isa_restore_group(wave->group);
+	assert_int_equal(gp_isa_run(&m->runner, wave, 1), GP_ISA_AT_BARRIER);
+	assert_int_equal(wave->pc, MACHINE_CODE + 8);
+	assert_int_equal(gp_isa_run(&m->runner, other, 10), GP_ISA_ENDED);
+	assert_int_equal(gp_isa_run(&m->runner, wave, 10), GP_ISA_ENDED);
+	free(out);
+	free(other);
+}
+
 /* ---- the handler of the driver ---- */
 
 /* Words of the array with this name in a header of the driver; 0 if it is not there. */
@@ -372,6 +400,7 @@ int main(void)
 		BOTH(places_of_registers),
 		BOTH(restored_wave_is_the_same),
 		BOTH(wave_at_a_barrier_arrives_again),
+		BOTH(released_wave_does_not_arrive_again),
 		BOTH(handler_of_the_driver_agrees),
 		BOTH(handler_of_the_driver_loses_accumulators),
 	};
