@@ -30,6 +30,15 @@ static bool change(u64 *at, u64 *from, u64 to)
 	return __atomic_compare_exchange_n(at, from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+/* Waves that the last barrier released may not have seen it yet: its round stays. */
+static void set(u64 *at, u32 value)
+{
+	u64 state = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+
+	while (!change(at, &state, (state & ~(ROUND - 1)) | value))
+		;
+}
+
 /* The counter says how many have yet to come before the last one; the last one sets it anew. */
 static bool barrier_passes(u64 *at, struct gp_isa_wave *wave, u32 value)
 {
@@ -72,7 +81,7 @@ enum gp_isa_stop gp_isa_ds_gws(struct gp_isa_runner *runner, struct gp_isa_wave 
 		return GP_ISA_RUNNING;
 	switch (inst->op->shape) {
 	case GP_ISA_GWS_INIT:
-		__atomic_store_n(at, value_of(wave, inst), __ATOMIC_SEQ_CST);
+		set(at, value_of(wave, inst));
 		break;
 	case GP_ISA_GWS_BARRIER:
 		passes = barrier_passes(at, wave, value_of(wave, inst));
