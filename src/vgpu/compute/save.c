@@ -77,7 +77,7 @@ static u32 wave_after(const struct gp_vgpu_group *group, u32 index)
 static int group_save(struct area *area, const struct gp_vgpu_job *job, struct gp_vgpu_group *group)
 {
 	u8 *buffer = malloc(gp_isa_saved_bytes(group->waves[0], true));
-	u32 index = wave_after(group, 0);
+	u32 index = wave_after(group, 0), used = area->used, waves = area->waves;
 	int result = buffer ? 0 : -ENOMEM;
 
 	memset(group->saved, 0, sizeof(group->saved));
@@ -87,6 +87,10 @@ static int group_save(struct area *area, const struct gp_vgpu_job *job, struct g
 
 		result = area_push(area, group, index, next >= group->group.waves, job, buffer);
 		index = next;
+	}
+	if (result) { /* no part of a group */
+		area->used = used;
+		area->waves = waves;
 	}
 	group->is_saved = !result;
 	free(buffer);

@@ -61,10 +61,10 @@ static void cp_free(struct gp_vgpu_cp *cp)
 		munmap(cp->records, GP_CP_RECORDS * sizeof(*cp->records));
 	if (cp->scratchpad)
 		munmap(cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
+	if (cp->compute) /* its threads write to command_fd */
+		gp_vgpu_compute_free(cp->compute);
 	if (cp->command_fd >= 0)
 		gp_vgpu_close_own(cp->command_fd);
-	if (cp->compute)
-		gp_vgpu_compute_free(cp->compute);
 	free(cp->kernels);
 	free(cp);
 }

@@ -204,13 +204,18 @@ static void take(struct gp_vgpu_cp *cp, const struct gp_vgpu_computed *what)
 static void hold(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring,
 		 struct gp_vgpu_mirror *mirror)
 {
+	u32 xccs = cp->client->machine.gpus[ring->queue.gpu_index].xcc_count;
+	u64 bytes = (u64)ring->queue.save_bytes * GP_MAX(xccs, 1u);
+	void *at = gp_vgpu_gpu_pointer(cp->client, ring->gpu_id, ring->queue.save_area, bytes);
 	struct gp_vgpu_save_area area = {
-		.address = ring->queue.save_area,
+		.address = at ? (u64)(uintptr_t)at : ring->queue.save_area,
 		.bytes = ring->queue.save_bytes,
 		.stack_bytes = ring->queue.stack_bytes,
-		.xccs = cp->client->machine.gpus[ring->queue.gpu_index].xcc_count,
+		.xccs = xccs,
 	};
 
+	if (ring->sdma)
+		area.address = 0; /* no waves */
 	gp_vgpu_compute_hold(cp->compute, ring->queue.id, &area);
 	mirror->saved_stack = area.stack_used;
 	mirror->saved_waves = area.waves_used;
@@ -238,8 +243,9 @@ bool gp_vgpu_cp_execute_step(struct gp_vgpu_cp *cp)
 	struct gp_vgpu_computed what;
 	bool any = false;
 
-	if (!gp_vgpu_cp_computes(cp))
+	if (!cp->client->machine.compute)
 		return false;
+	(void)gp_vgpu_cp_computes(cp); /* where it cannot, the server still waits for an answer */
 	for (u32 i = 0; i < cp->ring_end; i++)
 		if (cp->rings[i].used)
 			any |= follow(cp, &cp->rings[i]);

@@ -22,8 +22,10 @@ void gp_vgpu_settle_begin(const struct gp_vgpu_queue *queue)
 {
 	struct gp_vgpu_shared *shared = queue->process->shared;
 
-	if (shared)
-		__atomic_store_n(&shared->mirrors[queue->id].off, queue->off, __ATOMIC_RELEASE);
+	if (!shared)
+		return;
+	shared->mirrors[queue->id].saved_stack = shared->mirrors[queue->id].saved_waves = 0;
+	__atomic_store_n(&shared->mirrors[queue->id].off, queue->off, __ATOMIC_RELEASE);
 }
 
 /* `off`: the unmap is over, and queues that are not active any more are off. Otherwise the map is.
