@@ -158,8 +158,10 @@ static u32 mechanism_for(const struct gp_daemon_client *client)
 {
 	if (client->attached)
 		return client->kind->outside_mechanism;
-	return client->keep.outside ? gp_gpu_kind(client->queues[0].gpu_id)->outside_mechanism
-				    : GPREEMPT_AUTO;
+	/* One that was stopped before it had a queue has nothing to suspend. */
+	return client->keep.outside && client->queue_count
+		       ? gp_gpu_kind(client->queues[0].gpu_id)->outside_mechanism
+		       : GPREEMPT_AUTO;
 }
 
 static void begin(struct gp_daemon_client *client)
