@@ -127,9 +127,11 @@ static int job_save(struct gp_vgpu_job *job, struct area *areas, u32 xccs)
 {
 	int result = 0;
 
-	gp_list_each (struct gp_vgpu_group, group, link, &job->ready)
-		if (!result)
-			result = group_save(&areas[group->place % xccs], job, group);
+	for (struct gp_list *at = job->ready.next; at != &job->ready && !result; at = at->next) {
+		struct gp_vgpu_group *group = gp_container(at, struct gp_vgpu_group, link);
+
+		result = group_save(&areas[group->place % xccs], job, group);
+	}
 	return result;
 }
 
@@ -186,8 +188,11 @@ void gp_vgpu_jobs_restore(struct gp_vgpu_compute *compute, u32 queue_id)
 	gp_list_each (struct gp_vgpu_job, job, link, &compute->jobs) {
 		if (job->queue_id != queue_id)
 			continue;
-		gp_list_each (struct gp_vgpu_group, group, link, &job->ready)
+		for (struct gp_list *at = job->ready.next; at != &job->ready; at = at->next) {
+			struct gp_vgpu_group *group = gp_container(at, struct gp_vgpu_group, link);
+
 			if (group->is_saved)
 				group_restore(group);
+		}
 	}
 }
