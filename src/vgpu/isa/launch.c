@@ -5,7 +5,9 @@
 #include "vgpu/isa/lanes.h"
 #include "vgpu/isa/save.h"
 
-#define TURN_LEAST 1024 /* instructions of a wave before the next one of its group */
+/* Instructions of a wave before the next one of its group, on average. */
+#define TURN_LEAST 64u
+#define TURN_MOST  2048u
 
 /* COMPUTE_PGM_RSRC1 and 2 (AMDGPU ABI, kernel descriptor). */
 #define RSRC1_FLOAT_MODE(rsrc1) ((rsrc1) >> 12 & 0xff)
@@ -103,10 +105,13 @@ void gp_isa_start(const struct gp_isa_launch *launch, const u32 id[3], u32 index
 	gp_isa_set_pair(wave, GP_ISA_EXEC, start_lanes(size, index, wave));
 }
 
-/* Turns differ in length, so that waves meet, and are left, at any of their instructions. */
-static u32 turn_of(const struct gp_isa_wave *wave)
+/* Turns differ in length, so that waves meet, and are left, at any of their instructions; all waves
+ * together use about the budget. */
+static u32 turn_of(const struct gp_isa_wave *wave, u32 budget)
 {
-	return TURN_LEAST + ((u32)wave->executed * 2654435761u >> 21);
+	u32 mean = GP_MAX(GP_MIN(budget / wave->group->waves, TURN_MOST), TURN_LEAST);
+
+	return mean / 2 + ((u32)wave->executed * 2654435761u >> 16) % mean;
 }
 
 enum gp_isa_stop gp_isa_run_group(struct gp_isa_runner *runner, struct gp_isa_group *group,
@@ -123,7 +128,7 @@ enum gp_isa_stop gp_isa_run_group(struct gp_isa_runner *runner, struct gp_isa_gr
 
 			if (waves[i]->stop == GP_ISA_ENDED)
 				continue;
-			stop = gp_isa_run(runner, waves[i], turn_of(waves[i]));
+			stop = gp_isa_run(runner, waves[i], turn_of(waves[i], budget));
 			used += waves[i]->executed - before;
 			if (stop >= GP_ISA_FAULT) {
 				*failed = i;
