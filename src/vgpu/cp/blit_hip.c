@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernels HIP's runtime compiles for its own copies and fills, performed when they complete.
- * They are in no way executed: all that this project knows about them is in this file. Arguments
- * follow the OpenCL signatures in libamdhip64 5.2.3 to 7.2.4 (BlitLinearSourceCode and the stream
- * operations), each at its natural alignment; the meaning of origins, pitches and remainders is
- * that of ROCclr's rocblit.cpp. Versions differ in their arguments, not in the names: the list in
- * the code object's metadata says which one it is, and a list that is not in the table is an error.
+ * The kernels HIP's runtime compiles for its own copies and fills, performed when they complete,
+ * where kernels are not executed (vgpu/compute): all that is known of them is in this file.
+ * Arguments follow the OpenCL signatures in libamdhip64 5.2.3 to 7.2.4 (BlitLinearSourceCode and
+ * the stream operations), each at its natural alignment; the meaning of origins, pitches and
+ * remainders is that of ROCclr's rocblit.cpp. Versions differ in their arguments, not in the names:
+ * the list in the code object's metadata says which one it is, and a list that is not in the table
+ * is an error.
  *
- * Only time passes for fillImage (HIP has no call that fills an image), gwsInit (no global wave
- * sync memory is modelled), scheduler (OpenCL's device enqueue, which HIP does not have) and
+ * Only time passes for fillImage (HIP has no call that fills an image), gwsInit (nothing
+ * waits there), scheduler (OpenCL's device enqueue, which HIP does not have) and
  * initHeap (malloc() of kernels, which compute nothing).
  */
 #include <errno.h>
