@@ -108,8 +108,8 @@
 #define GP_PM4_SCRATCH_BASE_LO  0x2e10 /* gfx940 and later; address / 256 */
 #define GP_PM4_PGM_RSRC1        0x2e12
 #define GP_PM4_PGM_RSRC2        0x2e13
-#define GP_PM4_PGM_RSRC3        0x2e2d
 #define GP_PM4_TMPRING_SIZE     0x2e18
+#define GP_PM4_PGM_RSRC3        0x2e2d
 #define GP_PM4_USER_DATA        0x2e40
 #define GP_PM4_USER_DATAS       16
 

@@ -12,7 +12,6 @@
 #include "vgpu/compute/compute.h"
 
 #define GP_VGPU_WORKERS 16
-#define GP_VGPU_XCCS    8
 
 /* Registers of a wave, or the memory of a group; kept for the next one. */
 struct gp_vgpu_spare {

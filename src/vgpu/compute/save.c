@@ -11,6 +11,7 @@
 #include "abi/kfd_driver.h"
 #include "abi/kfd_ioctl.h"
 #include "abi/kfd_queue.h"
+#include "model/model.h"
 #include "vgpu/compute/job.h"
 #include "vgpu/isa/save.h"
 
@@ -137,8 +138,8 @@ static int job_save(struct gp_vgpu_job *job, struct area *areas, u32 xccs)
 
 void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_vgpu_save_area *of)
 {
-	u32 xccs = GP_MIN(GP_MAX(of->xccs, 1u), (u32)GP_VGPU_XCCS), open = 0;
-	struct area areas[GP_VGPU_XCCS];
+	u32 xccs = GP_MIN(GP_MAX(of->xccs, 1u), (u32)GP_MODEL_MAX_XCC), open = 0;
+	struct area areas[GP_MODEL_MAX_XCC];
 
 	of->stack_used = of->waves_used = 0;
 	if (!of->address || of->stack_bytes < GP_KFD_PAGE || of->bytes < of->stack_bytes)
