@@ -11,7 +11,6 @@
 #include "abi/kfd_driver.h"
 #include "abi/kfd_ioctl.h"
 #include "abi/kfd_queue.h"
-#include "model/model.h"
 #include "vgpu/compute/job.h"
 #include "vgpu/isa/save.h"
 
@@ -138,14 +137,15 @@ static int job_save(struct gp_vgpu_job *job, struct area *areas, u32 xccs)
 
 void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_vgpu_save_area *of)
 {
-	u32 xccs = GP_MIN(GP_MAX(of->xccs, 1u), (u32)GP_MODEL_MAX_XCC), open = 0;
-	struct area areas[GP_MODEL_MAX_XCC];
+	u32 xccs = GP_MAX(of->xccs, 1u), open = 0;
+	struct area *areas;
 
 	of->stack_used = of->waves_used = 0;
 	if (!of->address || of->stack_bytes < GP_KFD_PAGE || of->bytes < of->stack_bytes)
 		return;
 	gp_vgpu_jobs_restore(compute, queue_id); /* it was released and held again unseen */
-	while (open < xccs && area_open(&areas[open], of, open))
+	areas = calloc(xccs, sizeof(*areas));
+	while (areas && open < xccs && area_open(&areas[open], of, open))
 		open++;
 	gp_list_each (struct gp_vgpu_job, job, link, &compute->jobs)
 		if (open == xccs && job->queue_id == queue_id && !job->dropped)
@@ -157,6 +157,7 @@ void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_
 		}
 		(void)area_close(&areas[i]);
 	}
+	free(areas);
 }
 
 /* All waves of the group, or none: they wait for each other. */
