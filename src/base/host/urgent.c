@@ -40,7 +40,7 @@ enum gp_urgency gp_urgent_begin(void)
 
 	if (set_guard() == 0 && sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest) == 0)
 		return gp_urgent_now();
-	if (getpriority(PRIO_PROCESS, 0) > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0)
+	if (getpriority(PRIO_PROCESS, 0) <= NICE || setpriority(PRIO_PROCESS, 0, NICE) == 0)
 		sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 	return gp_urgent_now();
 }

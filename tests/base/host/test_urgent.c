@@ -11,16 +11,22 @@
 
 #include "base/host/urgent.h"
 
-/* Runs in a process of its own, whose exit status is the answer. */
-static int in_child(int (*what)(void))
+#define MORE_URGENT (-15)
+#define MAY_NOT     103
+
+/* Runs in a process of its own, whose exit status is the answer. Its nice value does not depend on
+ * that of the caller, but for a user who may not lower it: then the test is skipped. */
+static int in_child(int nice, int (*what)(void))
 {
 	pid_t pid = fork();
 	int status = 0;
 
 	if (!pid)
-		_exit(what());
+		_exit(setpriority(PRIO_PROCESS, 0, nice) < 0 ? MAY_NOT : what());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == MAY_NOT && geteuid() != 0)
+		skip();
 	return WEXITSTATUS(status);
 }
 
@@ -34,15 +40,18 @@ static int obtain(void)
 	return (int)got;
 }
 
-static int without_permission(void)
+static int give_up_permission(void)
 {
 	struct rlimit none = {0};
 
 	setrlimit(RLIMIT_RTPRIO, &none);
 	setrlimit(RLIMIT_NICE, &none);
-	if (setgid(65534) < 0 || setuid(65534) < 0)
-		return 101;
-	return obtain();
+	return setgid(65534) < 0 || setuid(65534) < 0 ? -1 : 0;
+}
+
+static int without_permission(void)
+{
+	return give_up_permission() < 0 ? 101 : obtain();
 }
 
 static int never_wait(void)
@@ -70,13 +79,18 @@ static int child_of_urgent(void)
 	return WEXITSTATUS(status);
 }
 
+static int child_without_permission(void)
+{
+	return give_up_permission() < 0 ? 101 : child_of_urgent();
+}
+
 static void what_is_reported_is_what_the_kernel_has(void **state)
 {
 	(void)state;
-	assert_true(in_child(obtain) <= GP_URGENCY_REALTIME);
+	assert_true(in_child(0, obtain) <= GP_URGENCY_REALTIME);
 	assert_string_equal(gp_urgency_name(GP_URGENCY_REALTIME), "realtime");
 	if (geteuid() == 0)
-		assert_int_equal(in_child(without_permission), GP_URGENCY_NORMAL);
+		assert_int_equal(in_child(0, without_permission), GP_URGENCY_NORMAL);
 }
 
 static void a_thread_that_never_waits_returns_to_the_ordinary_class(void **state)
@@ -84,7 +98,7 @@ static void a_thread_that_never_waits_returns_to_the_ordinary_class(void **state
 	int left;
 
 	(void)state;
-	left = in_child(never_wait);
+	left = in_child(0, never_wait);
 	if (left == 102)
 		skip();
 	assert_int_equal(left, GP_URGENCY_NORMAL);
@@ -95,10 +109,25 @@ static void children_are_ordinary(void **state)
 	int child;
 
 	(void)state;
-	child = in_child(child_of_urgent);
+	child = in_child(0, child_of_urgent);
 	if (child == 102)
 		skip();
 	assert_int_equal(child, GP_URGENCY_NORMAL);
+}
+
+static void a_process_that_was_started_nice_has_ordinary_children(void **state)
+{
+	int left;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(in_child(MORE_URGENT, without_permission), GP_URGENCY_NICE);
+	assert_int_equal(in_child(MORE_URGENT, child_without_permission), GP_URGENCY_NORMAL);
+	assert_int_equal(in_child(MORE_URGENT, child_of_urgent), GP_URGENCY_NORMAL);
+	left = in_child(MORE_URGENT, never_wait);
+	if (left != 102)
+		assert_int_equal(left, GP_URGENCY_NICE);
 }
 
 int main(void)
@@ -107,6 +136,7 @@ int main(void)
 		cmocka_unit_test(what_is_reported_is_what_the_kernel_has),
 		cmocka_unit_test(a_thread_that_never_waits_returns_to_the_ordinary_class),
 		cmocka_unit_test(children_are_ordinary),
+		cmocka_unit_test(a_process_that_was_started_nice_has_ordinary_children),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
