@@ -133,7 +133,11 @@ static bool leave_alone(struct gp_sched *s, struct gp_sched_device *d, struct gp
 	 * next one makes up for one that was cut short. */
 	bool had = gp_sched_narrow_has(s, m) &&
 		   (d->turn_ns || (j->put_off == GP_SCHED_SHIELD_TURN && j->put_off_at == s->now));
-	u64 owed = !d->policy->owes ? 0 : had ? turn_left(s, d, j) : gp_sched_job_owed(s, j);
+	/* Each has its part of a round, however long the operations between turns take. */
+	bool turns = gp_sched_turns_has(s, m) && gp_sched_turns_has(s, best);
+	u64 owed = !d->policy->owes || turns ? 0
+		   : had                     ? turn_left(s, d, j)
+					     : gp_sched_job_owed(s, j);
 	u64 soon = gp_later(s->now, cost);
 
 	if (d->policy->owes)

@@ -200,6 +200,9 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 	u64 usual = m->burst_ns, keeps;
 
 	gp_sched_member_account(s, m);
+	/* Beside others it takes longer for the same work; without a crowd alone_ns is old. */
+	if (m->alone_ns && d->config.places && d->processes > d->config.places)
+		usual = GP_MIN(usual, m->alone_ns);
 	keeps = runs(s, m) ? lingers(s, m, usual, &why) : 0;
 	if (d->config.places)
 		gp_sched_park_drained(s, m);

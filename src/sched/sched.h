@@ -183,7 +183,7 @@ enum gp_sched_why {
 	GP_SCHED_WHY_CLEAR, /* no job is before it any more */
 	GP_SCHED_WHY_AGED,  /* priority: it waited itself up to `other` in limit_ns, in parts */
 	GP_SCHED_WHY_TURN,  /* fair, quantum: it is its turn */
-	GP_SCHED_WHY_MAX_SUSPEND, /* held for limit_ns */
+	GP_SCHED_WHY_MAX_SUSPEND, /* held for limit_ns, together with what it was denied before */
 	GP_SCHED_WHY_IDLE,        /* it has no work left */
 	GP_SCHED_WHY_UNPINNED,
 	GP_SCHED_WHY_POLICY,    /* the policy or what the device can do was changed */

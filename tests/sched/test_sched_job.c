@@ -278,6 +278,22 @@ static void every_reason_has_a_sentence_of_its_own(void **state)
 	assert_string_equal(gp_sched_shield_name(GP_SCHED_SHIELD_TURN), "turn");
 }
 
+static void a_limit_is_not_named_for_one_suspension_that_was_shorter(void **state)
+{
+	struct gp_sched_reason reason = {.why = GP_SCHED_WHY_MAX_SUSPEND,
+					 .waited_ns = 2 * S,
+					 .limit_ns = 2 * S};
+	char text[512];
+
+	(void)state;
+	gp_show_reason(&reason, "trainer", NULL, text, sizeof(text));
+	assert_non_null(strstr(text, "reached the limit of 2 s for one suspension"));
+	reason.waited_ns = 500 * MS;
+	gp_show_reason(&reason, "trainer", NULL, text, sizeof(text));
+	assert_null(strstr(text, "for one suspension"));
+	assert_non_null(strstr(text, "after 500 ms: together with earlier suspensions"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +306,7 @@ int main(void)
 		cmocka_unit_test(more_actions_than_fit_come_in_several_helpings),
 		cmocka_unit_test(limits_and_nonsense_are_refused),
 		cmocka_unit_test(every_reason_has_a_sentence_of_its_own),
+		cmocka_unit_test(a_limit_is_not_named_for_one_suspension_that_was_shorter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

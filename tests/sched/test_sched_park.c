@@ -481,6 +481,65 @@ static void pins_and_new_rules_let_a_parked_job_go(void **state)
 	end(c.w);
 }
 
+/* Beside others its bursts were long. After one that is as long as those alone, nothing is left
+ * idle for more of it. */
+static void what_is_usual_is_a_burst_alone(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	c.w->device.linger_ns = MS;
+	reconfigure(c.w);
+	gets_work(c.w, c.batch);
+	gets_work(c.w, c.server[0]);
+	pass(c.w, 2 * MS);
+	drains(c.w, c.server[0]);
+	pass(c.w, 20 * MS);
+	gets_work(c.w, c.server[1]);
+	gets_work(c.w, c.server[0]);
+	pass(c.w, 200 * MS);
+	drains(c.w, c.server[0]);
+	drains(c.w, c.server[1]);
+	pass(c.w, 20 * MS);
+	gets_work(c.w, c.server[0]);
+	is_held(c.w, c.batch);
+	pass(c.w, 2 * MS);
+	drains(c.w, c.server[0]);
+	is_not_held(c.w, c.batch);
+	end(c.w);
+}
+
+/* It was in a crowd once; its requests have become long since the others ended. */
+static void what_was_usual_in_a_crowd_is_forgotten_without_one(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	crowded_begin(&c);
+	c.w->device.linger_ns = MS;
+	reconfigure(c.w);
+	gets_work(c.w, c.batch);
+	gets_work(c.w, c.server[0]);
+	pass(c.w, 2 * MS);
+	drains(c.w, c.server[0]);
+	for (u32 i = 1; i < GP_ARRAY_SIZE(c.server); i++)
+		done(c.w, gp_sched_job_remove(c.w->sched, c.w->now, c.server[i]));
+	for (u32 i = 0; i < 8; i++) {
+		pass(c.w, 50 * MS);
+		gets_work(c.w, c.server[0]);
+		pass(c.w, 40 * MS);
+		drains(c.w, c.server[0]);
+	}
+	pass(c.w, 50 * MS);
+	gets_work(c.w, c.server[0]);
+	is_held(c.w, c.batch);
+	pass(c.w, 2 * MS);
+	drains(c.w, c.server[0]);
+	is_held(c.w, c.batch); /* there is more of it */
+	end(c.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +561,8 @@ int main(void)
 		cmocka_unit_test(the_wait_of_a_parked_job_begins_with_its_work),
 		cmocka_unit_test(a_job_that_comes_back_soon_is_not_parked),
 		cmocka_unit_test(a_job_whose_work_is_in_doubt_is_not_parked),
+		cmocka_unit_test(what_is_usual_is_a_burst_alone),
+		cmocka_unit_test(what_was_usual_in_a_crowd_is_forgotten_without_one),
 		cmocka_unit_test(pins_and_new_rules_let_a_parked_job_go),
 	};
 

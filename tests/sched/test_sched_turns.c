@@ -206,6 +206,32 @@ static void many_jobs_have_shorter_turns(void **state)
 	end(w);
 }
 
+/* On a busy host operations take much longer than in the driver. That is no reason to leave jobs
+ * alone when their turn is over: they would all run side by side. */
+static void slow_operations_do_not_end_turns(void **state)
+{
+	static const struct {
+		u64 takes;
+		u32 jobs;
+	} rows[] = {{2 * MS, 32}, {10 * MS, 8}, {30 * MS, 4}};
+
+	(void)state;
+	for (u32 row = 0; row < GP_ARRAY_SIZE(rows); row++) {
+		struct world *w = sliced_world();
+
+		w->takes = rows[row].takes;
+		w->driver_ns = 20 * US;
+		for (u32 i = 0; i < rows[row].jobs; i++)
+			batch(w);
+		pass(w, 5 * S);
+		w->looked = w->logged;
+		pass_one_at_a_time(w, 10 * S, rows[row].jobs);
+		for (u32 i = 0; i < rows[row].jobs; i++)
+			assert_null(seen(w, GP_SCHED_NOTE, i));
+		end(w);
+	}
+}
+
 /* A job that max_suspend brings back would run beside the one whose turn it is. */
 static void a_round_fits_into_a_short_max_suspend(void **state)
 {
@@ -279,6 +305,7 @@ int main(void)
 		cmocka_unit_test(weight_and_priority_are_parts_of_the_round),
 		cmocka_unit_test(a_job_that_ends_or_idles_gives_its_turn_up_at_once),
 		cmocka_unit_test(many_jobs_have_shorter_turns),
+		cmocka_unit_test(slow_operations_do_not_end_turns),
 		cmocka_unit_test(a_round_fits_into_a_short_max_suspend),
 		cmocka_unit_test(without_slices_there_are_no_turns),
 		cmocka_unit_test(a_job_may_change_its_mind),

@@ -22,8 +22,8 @@ struct world {
 	void *memory;
 	struct gp_sched_config config;
 	struct gp_sched_device_config device;
-	u64 now, takes;
-	bool serial; /* operations wait for each other */
+	u64 now, takes, driver_ns; /* 0: as long as it takes */
+	bool serial;               /* operations wait for each other */
 	u64 last_due;
 	struct gp_sched_action log[LOG];
 	u32 logged, looked;
@@ -175,7 +175,8 @@ static inline void pass(struct world *w, u64 ns)
 
 			w->due[which] = w->due[--w->tokens];
 			w->token[which] = w->token[w->tokens];
-			result = gp_sched_operation(w->sched, w->now, token, 0, GP_SCHED_UNKNOWN);
+			result = gp_sched_operation(w->sched, w->now, token, 0,
+						    w->driver_ns ? w->driver_ns : GP_SCHED_UNKNOWN);
 			done(w, result == -ESTALE ? 0 : result); /* overtaken by a later one */
 		} else {
 			done(w, gp_sched_timer(w->sched, w->now));

@@ -223,6 +223,17 @@ class Sim(unittest.TestCase):
         shares = {row["busy_percent"]: row["offline_percent"] for row in answer["shared_gpu"]}
         for load, share in shares.items():
             self.assertTrue(0.8 * (100 - load) < share <= 100 - load, shares)
+        self.documentation_has_it(answer)
+
+    def documentation_has_it(self, answer):
+        """Within 2 %: a small change of the scheduler moves the figures."""
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/reference/cluster-simulator.md").read_text()
+        rows = re.findall(r"^\| (exclusive|requeue|share) \| ([0-9,]+) \| ([0-9.]+) % \|.*\| ([0-9,]+) \|$", page, re.MULTILINE)
+        self.assertEqual([row[0] for row in rows], [row["arrangement"] for row in answer["gpu_time"]])
+        killed = [row["killed"] for row in answer["jobs"] if row["class"] == "offline"]
+        for said, is_so, lost in zip(rows, answer["gpu_time"], killed):
+            for text, value in ((said[1], is_so["offline_gpu_hours"]), (said[2], is_so["used_percent"]), (said[3], lost)):
+                self.assertAlmostEqual(float(text.replace(",", "")), value, delta=0.02 * value, msg=said[0])
 
     def profile(self, name, rows):
         """A profile as rocprof writes it: (queue, begin, end) in nanoseconds."""
