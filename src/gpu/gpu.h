@@ -163,7 +163,8 @@ struct gp_kfd_slot {
 	u64 ring; /* ring base address, bytes */
 	u64 ring_bytes;
 	u64 object;     /* queue object: read-pointer report address - 0x80 */
-	u64 rptr, wptr; /* in packets for AQL compute, dwords for SDMA and HIQ */
+	u64 rptr, wptr; /* both since the start, not in the ring; packets for AQL compute, dwords
+			 * for SDMA and HIQ. rptr is known where backlog is */
 	u64 backlog;    /* wptr - rptr, at most the ring */
 	u32 doorbell;   /* dword index on the doorbell BAR */
 	bool doorbell_enabled;

@@ -86,6 +86,16 @@ static void advise_driver(const struct gp_inspect_doctor *d, struct list *list)
 	if (scheduler && strcmp(scheduler, "mes") == 0)
 		add(list, GP_ADVICE_COSTS, "mes",
 		    _("MES schedules the queues of this GPU: gpreempt was not tried with it"));
+	if (d->keep_idle_evicted) {
+		advice = add(
+			list, GP_ADVICE_STOPS, "keep_idle",
+			_("keep_idle_process_evicted=Y: the driver does not map the doorbells of "
+			  "an idle program again, and each attempt resumes a program that "
+			  "something else has suspended"));
+		advice->fix = "echo 'options amdgpu keep_idle_process_evicted=0' | sudo tee "
+			      "/etc/modprobe.d/amdgpu-idle.conf";
+		advice->fix_note = REBOOT;
+	}
 	if ((d->valid & GP_DOCTOR_NUM_KCQ) && d->num_kcq > KCQ_RECOMMENDED && d->amd.count) {
 		advice = add(
 			list, GP_ADVICE_COSTS, "num_kcq",

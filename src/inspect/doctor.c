@@ -133,6 +133,9 @@ static void read_driver(const struct gp_root *root, struct gp_inspect_doctor *d)
 	}
 	read_number(root, d, GP_DOCTOR_MES, &d->mes, GP_MODULE "/parameters/mes");
 	read_number(root, d, GP_DOCTOR_CWSR, &d->cwsr_enable, GP_MODULE "/parameters/cwsr_enable");
+	d->keep_idle_evicted = read_line(root, GP_MODULE "/parameters/keep_idle_process_evicted",
+					 text, sizeof(text)) &&
+			       strcmp(text, "Y") == 0;
 	d->kfd_present = gp_root_exists(root, "/sys/class/kfd/kfd");
 }
 

@@ -64,6 +64,7 @@ struct gp_inspect_doctor {
 	char amdgpu_version[64], amdgpu_srcversion[64];
 	char kfd_sched[16]; /* policy of the scheduler inside the driver, "" none */
 	u64 sched_policy, preemption_timeout_ms, num_kcq, cwsr_enable, mes;
+	bool keep_idle_evicted; /* parameter of the DKMS driver: kernel/patches/README.md */
 
 	bool kfd_present;
 	u32 kfd_major, kfd_minor;

@@ -128,10 +128,11 @@ static void add_slots(struct gp_inspect_find_process *process,
 		/* Only AQL pointers count packets; hqd shows the others in their own unit. */
 		if (!slot || !(slot->valid & GP_SLOT_POINTERS) || !slot->aql)
 			continue;
-		GP_SET(queue, GP_FIND_RPTR, rptr, slot->rptr, GP_FROM_HQD);
 		GP_SET(queue, GP_FIND_WPTR, wptr, slot->wptr, GP_FROM_HQD);
-		if (slot->valid & GP_SLOT_BACKLOG)
-			GP_SET(queue, GP_FIND_BACKLOG, backlog, slot->backlog, GP_FROM_HQD);
+		if (!(slot->valid & GP_SLOT_BACKLOG))
+			continue;
+		GP_SET(queue, GP_FIND_RPTR, rptr, slot->rptr, GP_FROM_HQD);
+		GP_SET(queue, GP_FIND_BACKLOG, backlog, slot->backlog, GP_FROM_HQD);
 	}
 }
 

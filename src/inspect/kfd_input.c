@@ -96,6 +96,11 @@ void gp_inspect_kfd_input_free(struct gp_inspect_kfd_input *input)
 	gp_buf_free(&input->text);
 }
 
+const char *gp_inspect_kfd_command(const char *text, size_t len)
+{
+	return gp_kfd_text_command(text, len);
+}
+
 struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect_kfd_query *query,
 							 const struct gp_inspect_kfd_input *input,
 							 struct gp_kfd_gfx *gfx)

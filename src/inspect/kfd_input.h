@@ -38,6 +38,8 @@ int gp_inspect_kfd_input_read(const struct gp_inspect_kfd_query *query, const ch
 			      const char *path, struct gp_diag *diag,
 			      struct gp_inspect_kfd_input *out);
 void gp_inspect_kfd_input_free(struct gp_inspect_kfd_input *input);
+/* The command for a copy of a debugfs file that starts so; NULL: the text is another. */
+const char *gp_inspect_kfd_command(const char *text, size_t len);
 /* The source for a parser of gpu/kfd/debugfs.h; points into the input. */
 struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect_kfd_query *query,
 							 const struct gp_inspect_kfd_input *input,

@@ -41,6 +41,7 @@ class Doctor(unittest.TestCase):
             done = gpreempt("doctor", "--root", empty)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("No GPU found.", done.stdout)
+            self.assertNotIn("FINDING", done.stdout)  # no head without advice
             result = gpreempt_json("doctor", "--json", "--root", empty)
             self.assertEqual(set(verdicts(result).values()), {"cannot"})
             self.assertIsNone(result["kernel"]["release"])
@@ -82,6 +83,10 @@ class Doctor(unittest.TestCase):
             self.assertEqual(found["dkms_6_12_12"]["weight"], "know")
             self.assertNotIn("num_kcq", found)
             self.assertNotIn("cwsr", found)
+            for value, expected in (("N\n", False), ("Y\n", True)):
+                write("sys/module/amdgpu/parameters/keep_idle_process_evicted", value)
+                self.assertEqual("keep_idle" in advice(), expected)
+            self.assertIn("keep_idle_process_evicted=0", advice()["keep_idle"]["fix"])
             write("sys/module/amdgpu/parameters/num_kcq", "8\n")
             write("sys/module/amdgpu/parameters/cwsr_enable", "0\n")
             write("sys/module/amdgpu/parameters/sched_policy", "2\n")

@@ -85,6 +85,17 @@ class Files(unittest.TestCase):
             self.assertEqual(slot["backlog"], (words[54] - words[10]) % ring // 16)
             self.assertEqual(slot["ring_bytes"], 4 * ring)
 
+    def test_read_and_write_pointers_count_the_same_thing(self):
+        rows = [line for line in gpreempt("hqd", "-f", HQDS).stdout.splitlines() if "HIQ" in line]
+        self.assertEqual(len(rows), 1)
+        self.assertRegex(rows[0], "  1564 dw  1564 dw +0 dw  ")  # the ring has 512: it went round three times
+        slots = gpreempt_json("hqd", "-f", HQDS, "--json")["slots"]
+        slots += gpreempt_json("mqd", "-f", MQDS, "--json")["descriptors"]
+        known = [slot for slot in slots if slot["backlog"] is not None]
+        self.assertGreater(len(known), 8)
+        for slot in known:
+            self.assertEqual(slot["wptr"] - slot["rptr"], slot["backlog"])
+
     def test_filters_and_what_is_not_found(self):
         result = gpreempt_json("hqd", "-f", HQDS, "--mqds", MQDS, "--json", "--pid", "502")
         self.assertEqual([s["pid"] for s in result["slots"]], [502])

@@ -59,6 +59,8 @@ static void backlog_is_taken_modulo_the_ring(void **state)
 	/* 0x61c - 0x1c is three times the ring of 512 dwords. */
 	assert_false(kernel->aql);
 	assert_int_equal(kernel->wptr, 0x61c);
+	/* Both count on. */
+	assert_int_equal(kernel->rptr, 0x61c);
 	assert_int_equal(kernel->backlog, 0);
 	assert_false(kernel->valid & GP_SLOT_OBJECT);
 	gp_kfd_slot_list_free(&list);

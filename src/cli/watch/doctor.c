@@ -335,7 +335,8 @@ static void add_advice(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	struct gp_inspect_advice advice[GP_ADVICE_MAX];
 	size_t count = gp_inspect_advise(d, advice);
 
-	gp_doc_table(doc, "advice", count ? "Advice" : NULL);
+	gp_doc_table(doc, "advice", "Advice");
+	gp_doc_if_empty(doc, NULL);
 	gp_doc_column(doc, "id", NULL);
 	gp_doc_column(doc, "weight", "WEIGHT");
 	gp_doc_column(doc, "text", "FINDING");

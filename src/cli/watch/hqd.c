@@ -30,8 +30,10 @@ const struct gp_command gp_cli_hqd = {
 	.summary = N_("Show the hardware queue slots of AMD GPUs"),
 	.description = N_(
 		"Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: which\n"
-		"queues are in a hardware slot, their process, priority, ring and pointers. RPTR,\n"
-		"WPTR and BACKLOG are in AQL packets (dw: dwords); PRIO is pipe/queue priority;\n"
+		"queues are in a hardware slot, their process, priority, ring and pointers. RPTR\n"
+		"and WPTR count what was read and written since the queue was created, and "
+		"BACKLOG\n"
+		"is their difference, in AQL packets (dw: dwords); PRIO is pipe/queue priority;\n"
 		"DOORBELL is the dword offset in the doorbell BAR. PID comes from the descriptor\n"
 		"(mqds) with the same ring, MQD address and doorbell. CHECK is ok, high (backlog "
 		"of\n"

@@ -112,10 +112,20 @@ static struct gp_show_value area_value(struct gp_cli_row *row, bool known, u64 a
 								(double)bytes / (1u << 20)));
 }
 
+/* A number of packets, or "12 dw". */
+static struct gp_show_value index_value(struct gp_cli_row *row, const struct gp_kfd_slot *slot,
+					bool known, u64 value)
+{
+	return gp_v_if(known,
+		       gp_v_as(gp_v_count(value),
+			       gp_cli_text(row, slot->aql ? "%" PRIu64 : "%" PRIu64 " dw", value)));
+}
+
 static void put_queue(struct gp_cli_row *row, const struct item *item)
 {
 	const struct gp_kfd_slot *slot = item->slot;
 	bool pointers = item->valid & GP_SLOT_POINTERS;
+	bool backlog = pointers && (slot->valid & GP_SLOT_BACKLOG);
 	bool priority = item->valid & GP_SLOT_PRIORITY;
 	const char *mqd = item->hqd ? NULL : N_("MQD");
 
@@ -138,13 +148,10 @@ static void put_queue(struct gp_cli_row *row, const struct item *item)
 		   gp_v_if(item->valid & GP_SLOT_OBJECT, gp_v_hex(slot->object)));
 	gp_cli_put(row, "unit", NULL, 0,
 		   gp_v_if(pointers, gp_v_text(slot->aql ? "packets" : "dwords")));
-	gp_cli_put(row, "rptr", "RPTR", GP_CLI_RIGHT, gp_v_if(pointers, gp_v_count(slot->rptr)));
-	gp_cli_put(row, "wptr", "WPTR", GP_CLI_RIGHT, gp_v_if(pointers, gp_v_count(slot->wptr)));
+	gp_cli_put(row, "rptr", "RPTR", GP_CLI_RIGHT, index_value(row, slot, backlog, slot->rptr));
+	gp_cli_put(row, "wptr", "WPTR", GP_CLI_RIGHT, index_value(row, slot, pointers, slot->wptr));
 	gp_cli_put(row, "backlog", "BACKLOG", GP_CLI_RIGHT,
-		   gp_v_if(pointers && (slot->valid & GP_SLOT_BACKLOG),
-			   gp_v_as(gp_v_count(slot->backlog),
-				   gp_cli_text(row, slot->aql ? "%" PRIu64 : "%" PRIu64 " dw",
-					       slot->backlog))));
+		   index_value(row, slot, backlog, slot->backlog));
 }
 
 static void put_areas(struct gp_cli_row *row, const struct item *item)

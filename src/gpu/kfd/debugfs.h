@@ -102,6 +102,10 @@ void gp_kfd_slots_join(struct gp_kfd_slot_list *slots, const struct gp_kfd_slot_
 /* The same for a runlist: MQD address and doorbell (SDMA: doorbell), and no other's PASID. */
 void gp_kfd_runlist_join(struct gp_kfd_runlist *list, const struct gp_kfd_slot_list *descriptors);
 
+/* The command that decodes a text that starts so: "hqd", "mqd" or "runlist"; NULL: it is another.
+ */
+const char *gp_kfd_text_command(const char *text, size_t len);
+
 /* gpu_id -> gfx version from the KFD topology; empty when it is not readable. */
 struct gp_kfd_gfx {
 	struct gp_kfd_gfx_item {

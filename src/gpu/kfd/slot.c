@@ -66,7 +66,8 @@ static bool set_ring_size(struct gp_kfd_slot *slot, u32 log2_dwords)
 
 /*
  * The write pointer counts on, the read pointer wraps at the ring's end, so only their difference
- * modulo the ring means anything. A difference of 0 is an empty ring or a full one: `empty` is what
+ * modulo the ring means anything; the slot's read pointer is what counts on in the same way, where
+ * that difference is known. A difference of 0 is an empty ring or a full one: `empty` is what
  * the hardware says of it, where it does; without that, pointers that are not equal themselves are
  * a full ring's.
  */
@@ -90,6 +91,9 @@ static void set_pointers(struct gp_kfd_slot *slot, u64 rptr_dwords, u64 wptr_dwo
 	}
 	slot->backlog = used / unit;
 	slot->valid |= GP_SLOT_BACKLOG;
+	/* Beyond what was written a read pointer is damaged, and shown as it is. */
+	if (used <= wptr_dwords)
+		slot->rptr = (wptr_dwords - used) / unit;
 }
 
 static void decode_save_area(struct gp_kfd_slot *slot, const u32 *w)

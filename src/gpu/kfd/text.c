@@ -122,6 +122,28 @@ enum gp_gpu_debugfs_file gp_kfd_line_file(const struct gp_kfd_lines *lines)
 	return GP_FILE_ANY;
 }
 
+const char *gp_kfd_text_command(const char *text, size_t len)
+{
+	struct gp_kfd_lines lines = {.next = text, .limit = text + len};
+	struct gp_kfd_row row;
+	u32 number, gpu_id;
+	const char *p;
+
+	if (!gp_kfd_lines_next(&lines))
+		return NULL;
+	p = lines.p;
+	if (GP_PARSE_LITERAL(&p, lines.end, "Process ") && gp_parse_u32(&p, lines.end, &number) &&
+	    GP_PARSE_LITERAL(&p, lines.end, " PASID "))
+		return "mqd";
+	if (!gp_kfd_node_parse(&lines, &number, &gpu_id) || !gp_kfd_lines_next(&lines))
+		return NULL;
+	if (gp_kfd_line_file(&lines) == GP_FILE_HQDS)
+		return "hqd";
+	if (gp_kfd_line_file(&lines) == GP_FILE_RLS || gp_kfd_row_parse(&lines, &row) == GP_ROW_OK)
+		return "runlist";
+	return NULL;
+}
+
 void gp_kfd_doubt_line(struct gp_kfd_doubts *doubts, u32 line)
 {
 	if (!doubts->unknown++)

@@ -60,7 +60,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 	indicator(doc, "kcq", _("calls to functions named *kcq* (kernel compute queues)"), "0",
 		  seen(traced, kcq, q->kcq_traced), judge(traced && (kcq || q->kcq_traced), !kcq));
 	indicator(doc, "doorbell", _("calls to functions named *doorbell*"), NULL,
-		  seen(traced, doorbell, false), judge(traced, true));
+		  seen(traced, doorbell, false), judge(doorbell, true));
 	for (size_t i = 0; i < q->count; i++) {
 		const struct gp_trace_workload *workload;
 		char label[256];
@@ -127,6 +127,8 @@ static struct gp_show_value kind_word(enum gp_trace_source_kind kind)
 
 static void put_files(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
+	bool profile = false;
+
 	gp_doc_section(doc, "files", "Files");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "file", "FILE");
@@ -151,7 +153,12 @@ static void put_files(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->lost)));
 		gp_doc_cell(doc, gp_v_if(trace || input->kind == GP_SOURCE_AMDLOG,
 					 gp_v_count(input->jumps)));
+		profile |= input->kind == GP_SOURCE_ROCPROF;
 	}
+	if (profile)
+		gp_doc_note(doc, "A profile contains nothing about the driver. 'gpreempt report' "
+				 "shows what rocprof recorded: calls, kernels, copies, queues and "
+				 "the time spent in each layer.");
 }
 
 /* One clock against another, by whatever was seen on both. */

@@ -357,7 +357,17 @@ def main():
         for line in sys.stdin:
             if line == "?\n":
                 say(json.dumps(cuda.figures()))
-        os.kill(os.getpid(), signal.SIGINT)  # wakes the main thread, and the program ends as usual
+        # Wakes the main thread, and the program ends as usual. Again, because the first may come just before it waits.
+        while not ended:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
+    ended = []
+
+    def end(*_):
+        if not ended:
+            ended.append(True)
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGINT, end)  # it is ignored in what a script starts in the background
     threading.Thread(target=obey, daemon=True).start()
     try:
         globals()["serve_" + kind](cuda)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """gpreemptd and CUDA programs in any order and number, on a fake resource manager: slices, and turns of batch jobs."""
+import json
 import os
 import shutil
+import signal
 import unittest
 
 from nvidia_stage import ACT, DEFAULT_US, OFFLINE_US, ONLINE_US, DaemonStage
@@ -95,6 +97,18 @@ class Orders(DaemonStage):
         self.keeper.ask("fail9")
         self.program("--class", "offline", first="make")
         self.slices_are(ONLINE_US, OFFLINE_US)
+
+    def test_a_stopped_program_takes_its_priority_when_it_continues(self):
+        """Its greeting, which the holder reads first then, has the priority that it had before."""
+        program = self.program("--class", "offline")
+        pid = program.process.pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.assertEqual(self.gpreempt("renice", "310", str(pid)).returncode, 0)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.until(lambda: json.loads(self.gpreempt("status", str(pid), "--json").stdout or "{}").get("priority") == 310,
+                   "another priority is reported")
 
     # ---- turns ----
 
