@@ -277,6 +277,11 @@ static int fail_connect(const struct gpreempt *context, int error)
 			"unsafe socket directory %s: it must belong to you or root, and only its "
 			"owner may write to it (set GPREEMPT_DIR to use another)",
 			path);
+	if (error == -EACCES || error == -ENOTDIR || error == -EROFS)
+		return gp_client_fail(context, error,
+				      "cannot use the socket directory %s: %s; set GPREEMPT_DIR to "
+				      "a directory that you may create or write to",
+				      path, strerror(-error));
 	if (error == -EAGAIN)
 		return gp_client_fail(context, -ETIME,
 				      "the holder does not accept connections; use 'gpreempt "

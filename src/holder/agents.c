@@ -196,15 +196,26 @@ struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid)
 	return find(holder, NULL, pid);
 }
 
-void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 priority)
+void gp_holder_agents_tell_priority(struct gp_holder_member *member, u32 priority)
 {
-	struct gp_holder_agent *agent = gp_holder_agents_find(holder, pid);
+	struct gp_holder_agent *agent = gp_holder_agents_find(member->holder, member->pid);
 	struct gp_proto_msg_value body = {.value = priority};
 
-	/* Its answer says nothing that was not checked here. */
-	if (agent && !gp_wire_send(agent->watch.fd, GP_MSG_AGENT_PRIORITY, ++agent->serial, 0,
+	if (!agent || gp_wire_send(agent->watch.fd, GP_MSG_AGENT_PRIORITY, ++agent->serial, 0,
 				   &body, sizeof(body), -1))
-		agent->priority = priority;
+		return;
+	agent->told = priority;
+	agent->told_serial = agent->serial;
+}
+
+/* Until then it may be stopped, and its greeting has the priority that it had before. */
+static void confirmed(struct gp_holder_agent *agent, const struct gp_proto_msg *header)
+{
+	if (header->type != GP_MSG_AGENT_PRIORITY || header->serial != agent->told_serial)
+		return;
+	agent->told_serial = 0;
+	if (header->status >= 0)
+		gp_holder_priority_kept(agent, agent->told);
 }
 
 u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
@@ -353,6 +364,7 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 		if (agent->member)
 			gp_holder_elsewhere_member_changed(agent->member);
 	}
+	confirmed(agent, &message->header);
 	if (agent->member)
 		gp_holder_direct_message(agent->member, message);
 }

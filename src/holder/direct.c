@@ -210,6 +210,8 @@ static void answered(struct gp_holder_member *member, const struct gp_wire_messa
 	case GP_DIRECT_CALLING:
 		if (job->kind == GP_JOB_QUEUES)
 			status = gp_holder_direct_take_queues(message, &job->queues);
+		else if (job->kind == GP_JOB_PRIORITY && status >= 0)
+			gp_holder_priority_kept(direct->agent, job->value);
 		gp_holder_direct_finish(member, GP_MIN(status, 0));
 		break;
 	case GP_DIRECT_LISTING:

@@ -201,12 +201,13 @@ struct gp_holder_agent {
 	pid_t pid;
 	uid_t uid;
 	u32 priority;
-	u64 deadline_ns; /* to answer HELLO */
-	s32 held_by;     /* another holder; -1: not visible here */
+	u32 told, told_serial; /* the priority that was sent to it, until it confirms it; 0: none */
+	u64 deadline_ns;       /* to answer HELLO */
+	s32 held_by;           /* another holder; -1: not visible here */
 	char group[GP_PROTO_NAME];
 };
 
-/* A priority that was given to a process without an agent; kept while it lives. */
+/* A priority that no agent has; kept while the process lives. */
 struct gp_holder_priority {
 	struct gp_list link;
 	u32 pid, value;
@@ -377,6 +378,8 @@ u32 gp_holder_member_priority(struct gp_holder_member *member);
 /* Whether the process has something that listens to its priority: its agent. */
 bool gp_holder_member_hears_priority(const struct gp_holder_member *member);
 int gp_holder_member_set_priority(struct gp_holder_member *member, u32 priority);
+/* Its agent has the priority, and reports it to the next holder: this one need not stay for it. */
+void gp_holder_priority_kept(struct gp_holder_agent *agent, u32 priority);
 /* Drops priorities of processes that ended. */
 void gp_holder_priority_reap(struct gp_holder *holder);
 
@@ -407,7 +410,7 @@ void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *ta
 /* The agent of this process, looked for in the directory if it is not known; NULL: none. */
 struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid);
 /* For processes that are controlled otherwise and have an agent all the same. */
-void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 priority);
+void gp_holder_agents_tell_priority(struct gp_holder_member *member, u32 priority);
 
 /* ---- direct.c: the mechanism kfd-agent, in the loop ---- */
 /* Only its number: no worker runs it. */

@@ -112,7 +112,7 @@ void gp_holder_job_route(struct gp_holder_job *job)
 					      : GP_SAY_AGENT_NONE;
 	if (job->kind == GP_JOB_PRIORITY && member->ops &&
 	    member->ops->traits & GP_CONTROL_AGENT_PRIORITY) {
-		gp_holder_agents_tell_priority(holder, member->pid, job->value);
+		gp_holder_agents_tell_priority(member, job->value);
 		gp_holder_job_end(job, 0);
 		return;
 	}

@@ -88,7 +88,7 @@ static int refuse_lock(int error)
 		snprintf(text, sizeof(text), _("unsafe socket directory %s"),
 			 gp_proto_directory_name(path, sizeof(path), ""));
 	else
-		snprintf(text, sizeof(text), _("cannot lock %s"),
+		snprintf(text, sizeof(text), _("cannot use the socket directory %s"),
 			 gp_proto_directory_name(path, sizeof(path), LOCK));
 	return say(error, text);
 }

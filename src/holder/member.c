@@ -398,6 +398,23 @@ int gp_holder_member_set_priority(struct gp_holder_member *member, u32 value)
 	return 0;
 }
 
+static void priority_free(struct gp_holder_priority *priority)
+{
+	if (priority->pidfd >= 0)
+		close(priority->pidfd);
+	gp_list_remove(&priority->link);
+	free(priority);
+}
+
+void gp_holder_priority_kept(struct gp_holder_agent *agent, u32 value)
+{
+	struct gp_holder_priority *priority = find_priority(agent->holder, (u32)agent->pid);
+
+	agent->priority = value;
+	if (priority && priority->value == value)
+		priority_free(priority);
+}
+
 void gp_holder_priority_reap(struct gp_holder *holder)
 {
 	struct gp_list *at, *next;
@@ -409,9 +426,6 @@ void gp_holder_priority_reap(struct gp_holder *holder)
 
 		if (!holder->ending && !gp_holder_has_ended(priority->pidfd))
 			continue;
-		if (priority->pidfd >= 0)
-			close(priority->pidfd);
-		gp_list_remove(&priority->link);
-		free(priority);
+		priority_free(priority);
 	}
 }

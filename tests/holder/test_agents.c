@@ -114,6 +114,28 @@ static void the_agent_does_the_work(void **state)
 	client_close(client);
 }
 
+/* The agent has it then: a holder that holds nothing ends. */
+static void a_priority_that_an_agent_has_does_not_keep_the_holder(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_proto_msg_value value = {.value = 300};
+	int target;
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	target = open_pid(client, agents[0], 0);
+	value.target = (u32)target;
+	assert_int_equal(ask(&scene, client, GP_MSG_PRIORITY, &value, sizeof(value), -1), 0);
+	assert_int_equal(shown[0].priority, 300);
+	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
+	assert_int_equal(((struct gp_proto_msg_info *)client->message.body)->priority, 300);
+	client_close(client);
+	scene.holder.options.idle_ms = 1;
+	UNTIL(&scene, scene.holder.ending);
+	assert_int_equal(kill(agents[0], 0), 0);
+}
+
 /* A program that is stopped takes no share; what is asked of the others is answered meanwhile. */
 static void nothing_waits_for_a_share_that_is_not_taken(void **state)
 {
@@ -222,6 +244,7 @@ int main(void)
 		T(an_agent_has_one_connection_for_all),
 		T(a_late_agent_is_taken),
 		T(the_agent_does_the_work),
+		T(a_priority_that_an_agent_has_does_not_keep_the_holder),
 		T(nothing_waits_for_a_share_that_is_not_taken),
 		T(a_cut_connection_lets_go_at_the_agent),
 		T(the_rest_of_a_lease_is_never_too_short),
