@@ -17,7 +17,7 @@
 	GP_FIGURE(struct gp_vgpu_gpufile, section, name, member, min, max)
 
 static const struct gp_gpufile_figure_spec common[] = {
-	FIGURE("chip", "vram_bytes", gpu.vram_bytes, 1ull << 28, GP_MAX_BYTES),
+	FIGURE("chip", "vram_bytes", gpu.vram_bytes, 1ull << 25, GP_MAX_BYTES),
 	FIGURE("chip", "fcompute_mhz", fcompute_mhz, 1, 100000),
 	FIGURE("chip", "memory_width", memory_width, 1, 65536),
 	FIGURE("chip", "memory_mhz", memory_mhz, 1, 100000),

@@ -12,17 +12,19 @@
 
 #include "gpufile/kernels.h"
 
-#define GP_VGPU_VERSION     3
-#define GP_VGPU_ENV         "GPREEMPT_VGPU" /* directory of the virtual GPU */
-#define GP_VGPU_SOCKET      "socket"        /* in that directory */
-#define GP_VGPU_ROOT        "root"          /* its sys/, proc/, dev/ tree, in that directory */
-#define GP_VGPU_KERNELS     "kernels.bin" /* sorted struct gp_gpufile_kernel[], in that directory */
-#define GP_VGPU_COMPUTES    "compute"     /* in that directory if kernels are executed */
-#define GP_VGPU_COMPUTE_ENV "GPREEMPT_VGPU_COMPUTE" /* set in programs, then */
-#define GP_VGPU_MAX_GPUS    8
-#define GP_VGPU_ARGS_MAX    128         /* the largest KFD argument struct is 120 bytes */
-#define GP_VGPU_PAYLOAD_MAX (96u << 10) /* 1024 queue snapshots of 64 bytes, and room */
-#define GP_VGPU_MAX_QUEUES  1024        /* per process: KFD_MAX_NUM_OF_QUEUES_PER_PROCESS */
+#define GP_VGPU_VERSION       3
+#define GP_VGPU_ENV           "GPREEMPT_VGPU" /* directory of the virtual GPU */
+#define GP_VGPU_SOCKET        "socket"        /* in that directory */
+#define GP_VGPU_ROOT          "root"          /* its sys/, proc/, dev/ tree, in that directory */
+#define GP_VGPU_KERNELS       "kernels.bin" /* sorted struct gp_gpufile_kernel[], in that directory */
+#define GP_VGPU_HANDLER       "handler.bin" /* there if waves are saved by the driver's trap handler: */
+#define GP_VGPU_HANDLER_BYTES 16384u        /* that of gfx90a, and behind it that of gfx942 */
+#define GP_VGPU_COMPUTES      "compute"     /* in that directory if kernels are executed */
+#define GP_VGPU_COMPUTE_ENV   "GPREEMPT_VGPU_COMPUTE" /* set in programs, then */
+#define GP_VGPU_MAX_GPUS      8
+#define GP_VGPU_ARGS_MAX      128         /* the largest KFD argument struct is 120 bytes */
+#define GP_VGPU_PAYLOAD_MAX   (96u << 10) /* 1024 queue snapshots of 64 bytes, and room */
+#define GP_VGPU_MAX_QUEUES    1024        /* per process: KFD_MAX_NUM_OF_QUEUES_PER_PROCESS */
 
 enum gp_vgpu_kind {
 	/*

@@ -11,6 +11,7 @@
 #include "abi/kfd_ioctl.h"
 #include "testlib.h"
 #include "vgpu/compute/compute.h"
+#include "vgpu/program/program.h"
 
 #define BYTES   0x10000u
 #define ENTRY   0x1000u /* the code, in the same memory as the data */
@@ -52,6 +53,14 @@ void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
 	(void)client, (void)event_id;
 }
 
+static char said[256];
+
+void gp_vgpu_say(const char *text, const char *detail)
+{
+	snprintf(said, sizeof(said), "%s%s", text, detail);
+	print_message("%s\n", said);
+}
+
 struct machine {
 	struct gp_vgpu_client client;
 	struct gp_vgpu_compute *compute;
@@ -73,6 +82,27 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Waves are saved by the trap handler in GP_TRAP_HANDLER, if there is one. */
+static int setup_handler(void **state)
+{
+	const char *header = getenv("GP_TRAP_HANDLER");
+	struct machine *machine;
+
+	setup(state);
+	machine = *state;
+	if (!header)
+		return 0;
+	gp_vgpu_compute_free(machine->compute);
+	snprintf(machine->client.directory, sizeof(machine->client.directory), "%s/handler-XXXXXX",
+		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	assert_non_null(mkdtemp(machine->client.directory));
+	assert_int_equal(gp_vgpu_handler_write(header, machine->client.directory, NULL), 0);
+	machine->compute = gp_vgpu_compute_new(&machine->client, machine->wake_fd);
+	assert_non_null(machine->compute);
+	said[0] = '\0';
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	struct machine *machine = *state;
@@ -82,6 +112,21 @@ static int teardown(void **state)
 	munmap(memory, BYTES);
 	free(machine);
 	return 0;
+}
+
+static int teardown_handler(void **state)
+{
+	struct machine *machine = *state;
+	char path[sizeof(machine->client.directory) + sizeof(GP_VGPU_HANDLER) + 1];
+	bool used = machine->client.directory[0];
+
+	snprintf(path, sizeof(path), "%s/" GP_VGPU_HANDLER, machine->client.directory);
+	if (used) {
+		unlink(path);
+		rmdir(machine->client.directory);
+	}
+	teardown(state);
+	return used && !strstr(said, "2 waves saved, 0 of them differ; 2 restored");
 }
 
 /* s[0:1] is the address of the memory, s2 the number of the group. */
@@ -244,6 +289,17 @@ static void registers_pass_through_the_save_area(void **state)
 }
 
 /* Too small an area: the waves are kept, and nothing is written behind its end. */
+static void handler_of_the_driver_does_the_same(void **state)
+{
+	struct machine *machine = *state;
+
+	if (!machine->client.directory[0]) {
+		print_message("GP_TRAP_HANDLER does not name cwsr_trap_handler.h of a driver\n");
+		skip();
+	}
+	registers_pass_through_the_save_area(state);
+}
+
 static void waves_that_do_not_fit_are_kept(void **state)
 {
 	struct machine *machine = *state;
@@ -355,6 +411,25 @@ static void fault_and_refusal_are_reported(void **state)
 	assert_string_equal(over.text, "ds_gws_sema_release_all");
 }
 
+/* Never executed in part, or with memory of others. */
+static void what_cannot_be_executed_is_refused(void **state)
+{
+	struct machine *machine = *state;
+	struct gp_isa_launch launch = {
+		.gfx = GP_ISA_GFX90A,
+		.grid = {128, 1, 1},
+		.group = {128, 1, 1},
+		.scratch = (u64)(uintptr_t)memory,
+		.scratch_bytes = 1024,
+		.scratch_waves = 1,
+	};
+
+	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, 3, 77), -ENOSPC);
+	launch.scratch = 0;
+	launch.grid[1] = 0;
+	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, 3, 77), -E2BIG);
+}
+
 static void pages_are_not_used_after_a_flush(void **state)
 {
 	struct machine *machine = *state;
@@ -373,6 +448,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(held_queue_stands_still, setup, teardown),
 		cmocka_unit_test_setup_teardown(registers_pass_through_the_save_area, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(handler_of_the_driver_does_the_same, setup_handler,
+						teardown_handler),
 		cmocka_unit_test_setup_teardown(waves_that_do_not_fit_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,
@@ -381,6 +458,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(groups_meet_at_a_barrier_of_the_grid, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(fault_and_refusal_are_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_executed_is_refused, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(pages_are_not_used_after_a_flush, setup, teardown),
 	};
 

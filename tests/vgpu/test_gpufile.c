@@ -268,6 +268,16 @@ static void with_odd_slots(json_t *root)
 	json_object_set_new(figure(root, "chip", "slots"), "value", json_integer(23));
 }
 
+static void with_little_memory(json_t *root)
+{
+	json_object_set_new(figure(root, "chip", "vram_bytes"), "value", json_integer(1 << 25));
+}
+
+static void with_less_memory(json_t *root)
+{
+	json_object_set_new(figure(root, "chip", "vram_bytes"), "value", json_integer(1 << 24));
+}
+
 static void without_title(json_t *root)
 {
 	json_object_del(root, "title");
@@ -296,12 +306,14 @@ static void wrong_files_are_refused_with_file_and_key(void **state)
 		{with_odd_name_elsewhere, "unknown figure native.gfx"},
 		{with_many_engines, "more than 16 SDMA engines"},
 		{with_odd_slots, "chip.slots"},
+		{with_less_memory, "chip.vram_bytes: 16777216 is out of range (33554432 to"},
 		{without_title, "\"title\" must be"},
 	};
 	struct test_diag good = TEST_DIAG;
 
 	(void)state;
 	assert_int_equal(load_spoilt(unspoilt, &good), 0);
+	assert_int_equal(load_spoilt(with_little_memory, &good), 0);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
 		struct test_diag diag = TEST_DIAG;
 

@@ -365,6 +365,32 @@ static void opening_a_file_brings_it_up_to_date(void **state)
 	small_machine_free(&m);
 }
 
+/* Its creation waits for the hardware, and files are opened meanwhile. */
+static void a_queue_that_is_being_created_is_not_listed_in_part(void **state)
+{
+	static const char queues[] = "/sys/class/kfd/kfd/proc/12/queues";
+	struct small_machine m;
+	struct gp_vgpu_process *process;
+	struct gp_root root;
+	char path[128], id[16];
+
+	(void)state;
+	small_machine_make(&m, "mi210", 1, GP_COMPAT);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
+	root = root_of(&m, path, sizeof(path));
+	snprintf(id, sizeof(id), "%u", m.server.devices[0].file.gpu.gpu_id);
+	process = small_process(&m, 12);
+	gp_vgpu_tree_process(&m.server, process);
+	small_queue(&m, process, 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, "/sys/class/kfd/kfd/proc/12/pasid"), 0);
+	assert_false(gp_root_exists(&root, "%s/0", queues));
+	gp_vgpu_tree_process(&m.server, process);
+	expect(&m, id, "%s/0/gpuid", queues);
+	expect(&m, "0", "%s/0/type", queues);
+	expect(&m, "65536", "%s/0/size", queues);
+	small_machine_free(&m);
+}
+
 static ino_t inode_of(const struct small_machine *m, const char *path)
 {
 	char place[PATH_MAX];
@@ -469,6 +495,7 @@ int main(void)
 		cmocka_unit_test(a_process_shows_its_queues_as_the_driver_does),
 		cmocka_unit_test(queues_and_processes_go_as_they_came),
 		cmocka_unit_test(opening_a_file_brings_it_up_to_date),
+		cmocka_unit_test(a_queue_that_is_being_created_is_not_listed_in_part),
 		cmocka_unit_test(a_file_that_has_not_changed_is_not_written_again),
 		cmocka_unit_test(the_status_names_figures_processes_and_queues),
 		cmocka_unit_test(a_status_always_fits_in_a_message),

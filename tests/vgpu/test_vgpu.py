@@ -501,6 +501,23 @@ class Kept(Machine):
         self.assertEqual(done.returncode, 125)
         self.assertIn("'three'", done.stderr)
 
+    def test_a_status_without_a_name_lists_the_machines(self):
+        self.assertNotIn("running machines", self.vgpu("status").stderr)
+        for name in ("one", "two"):
+            self.assertEqual(self.vgpu("start", "--name", name).returncode, 0)
+        said = "running machines (choose one with --name): "
+        done = self.vgpu("status")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("machine 'default' is not running", done.stderr)
+        self.assertIn(said + "one, two\n", done.stderr)
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        self.assertIn(said + "default, one, two\n", self.vgpu("status").stderr)
+        self.assertEqual(self.status()["machines"], ["default", "one", "two"])
+        self.assertEqual(self.vgpu("status", "--name", "one").stderr, "")
+        for name in ("one", "two"):
+            self.assertEqual(self.vgpu("stop", "--name", name).returncode, 0)
+        self.assertEqual(self.vgpu("status").stderr, "")
+
     def test_a_machine_that_was_killed_can_be_started_again(self):
         self.assertEqual(self.vgpu("start").returncode, 0)
         directory = self.status()["directory"]

@@ -165,6 +165,7 @@ struct gp_vgpu_compute *gp_vgpu_compute_new(struct gp_vgpu_client *client, int w
 	compute->client = client;
 	compute->wake_fd = wake_fd;
 	compute->can_ask = gp_vgpu_can_ask();
+	compute->handler = gp_vgpu_handler_open(client->directory);
 	pthread_mutex_init(&compute->lock, NULL);
 	pthread_cond_init(&compute->work, NULL);
 	pthread_cond_init(&compute->boundary, NULL);
@@ -189,6 +190,7 @@ void gp_vgpu_compute_free(struct gp_vgpu_compute *compute)
 		gp_vgpu_job_free(gp_container(gp_list_empty(&compute->jobs) ? compute->over.next
 									    : compute->jobs.next,
 					      struct gp_vgpu_job, link));
+	gp_vgpu_handler_close(compute->handler);
 	while ((spare = compute->waves)) {
 		compute->waves = spare->next;
 		free(spare);
@@ -196,12 +198,26 @@ void gp_vgpu_compute_free(struct gp_vgpu_compute *compute)
 	free(compute);
 }
 
+/* Whether it can be executed at all. */
+static int launch_check(const struct gp_isa_launch *launch)
+{
+	u64 items = (u64)launch->group[0] * launch->group[1] * launch->group[2];
+
+	if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2])
+		return -E2BIG;
+	if (launch->scratch && launch->scratch_waves < gp_divide_up(items, GP_ISA_LANES))
+		return -ENOSPC;
+	return 0;
+}
+
 int gp_vgpu_compute_start(struct gp_vgpu_compute *compute, const struct gp_isa_launch *launch,
 			  u32 gpu_index, u32 queue_id, u64 tag)
 {
+	int result = launch_check(launch);
 	struct gp_vgpu_job *job;
-	int result;
 
+	if (result)
+		return result;
 	pthread_mutex_lock(&compute->lock);
 	result = workers_start(compute);
 	job = result ? NULL : gp_vgpu_job_new(compute, launch, gpu_index);

@@ -70,7 +70,8 @@ struct gp_vgpu_compute {
 	u32 worker_count;
 	struct gp_vgpu_worker workers[GP_VGPU_WORKERS];
 	struct gp_list jobs, over;
-	struct gp_vgpu_spare *waves; /* registers that are not in use */
+	struct gp_vgpu_spare *waves;     /* registers that are not in use */
+	struct gp_vgpu_handler *handler; /* of the driver, or NULL: its waves are saved by us */
 	u64 held[GP_VGPU_MAX_QUEUES / 64];
 	u64 gws[GP_VGPU_MAX_GPUS][GP_ISA_GWS];
 };
@@ -87,6 +88,19 @@ bool gp_vgpu_job_can_grow(const struct gp_vgpu_job *job);
 /* It stopped for this reason; true if the job is over, and its result is filled in. */
 bool gp_vgpu_job_put(struct gp_vgpu_job *job, struct gp_vgpu_worker *worker,
 		     struct gp_vgpu_group *group, enum gp_isa_stop stop, u32 failed);
+
+/* ---- handler.c; with the lock ---- */
+
+/* Of the machine in this directory; NULL: it has none. */
+struct gp_vgpu_handler *gp_vgpu_handler_open(const char *directory);
+/* Says what it did. */
+void gp_vgpu_handler_close(struct gp_vgpu_handler *handler);
+/* Writes group->saved once more, with the handler, and compares. Differences are reported. */
+void gp_vgpu_handler_save(struct gp_vgpu_handler *handler, const struct gp_vgpu_job *job,
+			  const struct gp_vgpu_group *group);
+/* False: it could not, and the registers are lost. */
+bool gp_vgpu_handler_restore(struct gp_vgpu_handler *handler, const struct gp_vgpu_job *job,
+			     struct gp_vgpu_group *group);
 
 /* ---- save.c; with the lock, and no thread runs a group of this queue ---- */
 

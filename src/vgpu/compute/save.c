@@ -93,6 +93,8 @@ static int group_save(struct area *area, const struct gp_vgpu_job *job, struct g
 		area->waves = waves;
 	}
 	group->is_saved = !result;
+	if (group->is_saved && job->compute->handler)
+		gp_vgpu_handler_save(job->compute->handler, job, group);
 	free(buffer);
 	return result;
 }
@@ -161,10 +163,15 @@ void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_
 }
 
 /* All waves of the group, or none: they wait for each other. */
-static void group_restore(struct gp_vgpu_group *group)
+static void group_restore(struct gp_vgpu_job *job, struct gp_vgpu_group *group)
 {
 	u8 *buffers[GP_ISA_GROUP_WAVES] = {NULL};
 	bool all = true;
+
+	if (job->compute->handler && gp_vgpu_handler_restore(job->compute->handler, job, group)) {
+		group->is_saved = false;
+		return;
+	}
 
 	for (u32 i = 0; i < group->group.waves && all; i++) {
 		u32 bytes;
@@ -194,7 +201,7 @@ void gp_vgpu_jobs_restore(struct gp_vgpu_compute *compute, u32 queue_id)
 			struct gp_vgpu_group *group = gp_container(at, struct gp_vgpu_group, link);
 
 			if (group->is_saved)
-				group_restore(group);
+				group_restore(job, group);
 		}
 	}
 }

@@ -40,7 +40,9 @@ static void say_where(const struct gp_vgpu_computed *what)
 	char text[GP_ISA_NAME + 48];
 
 	snprintf(text, sizeof(text), "%s at 0x%llx", what->text, (unsigned long long)what->address);
-	if (what->stop == GP_ISA_REFUSED)
+	if (what->stop == GP_ISA_REFUSED && !what->address)
+		gp_vgpu_say("a dispatch cannot be executed, its queue fails: ", what->text);
+	else if (what->stop == GP_ISA_REFUSED)
 		gp_vgpu_say("this instruction is not implemented, its queue fails: ", text);
 	else if (what->stop == GP_ISA_ILLEGAL)
 		gp_vgpu_say("illegal instruction, its queue fails: ", text);
@@ -118,19 +120,29 @@ static void complete(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record)
 	gp_vgpu_cp_complete(cp, record, &done);
 }
 
+static const char *start_error(int error)
+{
+	if (error == -E2BIG)
+		return "a grid of 2^32 work-items";
+	return error == -ENOSPC ? "scratch below a work-group" : "out of memory";
+}
+
 /* True if it was over at once. */
 static bool begin(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 		  struct gp_vgpu_cp_record *record)
 {
 	struct gp_isa_launch launch;
-	struct gp_vgpu_computed failed = {.stop = GP_ISA_REFUSED, .text = "out of memory"};
+	struct gp_vgpu_computed failed = {.stop = GP_ISA_REFUSED};
 
 	if (!ring->faulted && launch_of(cp, ring, record, &launch)) {
-		if (!gp_vgpu_compute_start(cp->compute, &launch, ring->queue.gpu_index,
-					   ring->queue.id, tag_of(cp, record))) {
+		int error = gp_vgpu_compute_start(cp->compute, &launch, ring->queue.gpu_index,
+						  ring->queue.id, tag_of(cp, record));
+
+		if (!error) {
 			ring->computing++;
 			return false;
 		}
+		snprintf(failed.text, sizeof(failed.text), "%s", start_error(error));
 		fail(cp, ring, &failed);
 	}
 	record->ended = true;

@@ -57,7 +57,10 @@ static struct gp_isa_launch *launch_new(struct gp_vgpu_cp *cp, const struct gp_v
 	launch->lds_bytes = lds_bytes(ring->pm4.rsrc2);
 	for (u32 i = 0; i < 3; i++) {
 		launch->group[i] = ring->pm4.threads[i] ? ring->pm4.threads[i] : 1;
-		launch->grid[i] = in_threads ? sizes[i] : sizes[i] * launch->group[i];
+		if (in_threads)
+			launch->grid[i] = sizes[i];
+		else if (__builtin_mul_overflow(sizes[i], launch->group[i], &launch->grid[i]))
+			launch->grid[i] = 0; /* more than there can be: it is refused */
 	}
 	launch->scratch = gp_join64(ring->pm4.scratch[0], ring->pm4.scratch[1]) << ADDRESS_SHIFT;
 	launch->scratch_waves = gp_bits(ring->pm4.tmpring, 0, 11);

@@ -293,6 +293,11 @@ static void together_store(u8 *to, u64 lanes, u32 bytes, const gp_isa_lanes *in)
 static inline __attribute__((always_inline)) void apart_store(u8 *const to[GP_ISA_LANES], u64 lanes,
 							      u32 bytes, const gp_isa_lanes *in)
 {
+	if (lanes == GP_ISA_ALL) {
+		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+			lane_store(to[lane], bytes, in, lane);
+		return;
+	}
 	for (; lanes; lanes &= lanes - 1) {
 		u32 lane = (u32)__builtin_ctzll(lanes);
 
@@ -323,11 +328,36 @@ static void apart_scatter(u8 *const to[GP_ISA_LANES], u64 lanes, u32 bytes, cons
 	}
 }
 
+/* All 64 lanes, each aligned and so within one page: what gp_isa_translate() does, faster. */
+static u32 aligned_translate(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
+			     const struct gp_isa_row64 *at, u8 *to[GP_ISA_LANES])
+{
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		to[lane] = gp_isa_address(runner, at->lane[lane], true);
+		if (__builtin_expect(!to[lane], 0)) {
+			wave->fault = at->lane[lane];
+			return lane;
+		}
+	}
+	return GP_ISA_LANES;
+}
+
+static bool lanes_aligned(const struct gp_isa_row64 *at, u64 lanes, u32 bytes)
+{
+	u64 low = 0;
+
+	if (lanes != GP_ISA_ALL || bytes & (bytes - 1))
+		return false;
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		low |= at->lane[lane];
+	return !(low & (bytes - 1));
+}
+
 u32 gp_isa_scatter(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 		   const struct gp_isa_row64 *at, u64 lanes, u32 bytes, const gp_isa_lanes *in)
 {
 	u8 *to[GP_ISA_LANES], *base;
-	u64 split;
+	u64 split = 0;
 	u32 bad;
 
 	if (!lanes)
@@ -337,7 +367,10 @@ u32 gp_isa_scatter(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 		together_store(base, lanes, bytes, in);
 		return GP_ISA_LANES;
 	}
-	bad = gp_isa_translate(runner, wave, at, lanes, bytes, true, to, &split);
+	if (lanes_aligned(at, lanes, bytes))
+		bad = aligned_translate(runner, wave, at, to);
+	else
+		bad = gp_isa_translate(runner, wave, at, lanes, bytes, true, to, &split);
 	if (bad < GP_ISA_LANES)
 		return bad;
 	if (!split) {

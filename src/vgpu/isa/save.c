@@ -80,12 +80,18 @@ static u32 handler_ttmp(enum gp_isa_gfx gfx)
 	return gfx == GP_ISA_GFX942 ? 13 : 11;
 }
 
-/* The handler runs with privileges, so that this is how it reads STATUS. */
-static void save_hardware(enum gp_isa_gfx gfx, const struct gp_isa_wave *wave, u32 *out)
+u64 gp_isa_saved_pc(const struct gp_isa_wave *wave)
 {
 	/* One that the others have released since it last ran is behind it. */
 	bool waits = wave->at_barrier && wave->barrier == wave->group->barrier;
-	u64 pc = waits ? wave->pc - BARRIER_BYTES : wave->pc;
+
+	return waits ? wave->pc - BARRIER_BYTES : wave->pc;
+}
+
+/* The handler runs with privileges, so that this is how it reads STATUS. */
+static void save_hardware(enum gp_isa_gfx gfx, const struct gp_isa_wave *wave, u32 *out)
+{
+	u64 pc = gp_isa_saved_pc(wave);
 
 	memset(out, 0, HARDWARE_BYTES);
 	out[AT_M0] = wave->s[GP_ISA_M0];

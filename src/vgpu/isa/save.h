@@ -23,6 +23,8 @@ u32 gp_isa_vectors(u32 gpr_alloc);
 /* Bytes of a wave; `first`: of its group. */
 u32 gp_isa_saved_bytes(const struct gp_isa_wave *wave, bool first);
 
+/* Where it goes on: in front of a barrier that it waits at. */
+u64 gp_isa_saved_pc(const struct gp_isa_wave *wave);
 /* Writes all of its bytes; what the handler leaves alone is 0. The wave does not change. */
 void gp_isa_save(enum gp_isa_gfx gfx, const struct gp_isa_wave *wave, bool first, u8 *out);
 /* Keeps what is not in those bytes: the group, private memory, what s_getreg reads. */

@@ -23,6 +23,10 @@ static const struct gp_option options[] = {
 	{GP_VGPU_OPTION_COMPUTE, "compute", GP_REQUIRED_ARGUMENT, "on|off", GP_COMPLETE_NONE,
 	 N_("execute the instructions of kernels (default off: they\n"
 	    "only take time)")},
+	{GP_VGPU_OPTION_TRAP_HANDLER, "trap-handler", GP_REQUIRED_ARGUMENT, "FILE",
+	 GP_COMPLETE_FILE,
+	 N_("save and restore waves with the trap handler in FILE\n"
+	    "(cwsr_trap_handler.h of a driver); needs --compute on")},
 	{GP_VGPU_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("seed for the variation of kernel times (default 1)")},
 	{GP_VGPU_OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,

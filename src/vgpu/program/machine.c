@@ -98,6 +98,30 @@ int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t 
 	return 0;
 }
 
+json_t *gp_vgpu_machines(void)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_names names = {0};
+	json_t *out = json_array();
+	char base[PATH_MAX / 2], path[PATH_MAX];
+	int fd;
+
+	if (base_directory(NULL, base, sizeof(base)) || gp_root_list(&live, &names, "%s", base))
+		return out;
+	for (size_t i = 0; i < names.count; i++) {
+		if (!gp_vgpu_good_name(names.items[i]) ||
+		    gp_vgpu_directory(names.items[i], NULL, path, sizeof(path)))
+			continue;
+		fd = gp_vgpu_connect(path);
+		if (fd < 0)
+			continue;
+		close(fd);
+		json_array_append_new(out, json_string(names.items[i]));
+	}
+	gp_names_free(&names);
+	return out;
+}
+
 static int write_kernels(const struct gp_vgpu_options *options, const char *directory,
 			 struct gp_diag *diag)
 {
@@ -116,8 +140,10 @@ static int write_kernels(const struct gp_vgpu_options *options, const char *dire
 		error = gp_file_write_atomic(path, "", 0);
 	}
 	if (error)
-		gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error));
-	return error;
+		return gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error));
+	if (options->trap_handler)
+		return gp_vgpu_handler_write(options->trap_handler, directory, diag);
+	return 0;
 }
 
 /* A descriptor of the caller that stayed open in the server would keep the reader of a pipe

@@ -145,6 +145,9 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 					      value);
 		options->server.compute = strcmp(value, "on") == 0;
 		return 0;
+	case GP_VGPU_OPTION_TRAP_HANDLER:
+		options->trap_handler = value;
+		return 0;
 	case GP_VGPU_OPTION_SEED:
 		return gp_option_count(&gp_vgpu_command, "seed", value, 0, UINT64_MAX,
 				       &options->server.seed);
@@ -176,6 +179,10 @@ static int parse(struct gp_vgpu_options *options, int argc, char **argv, int *fi
 		return status;
 	if (options->server.era == GP_ERA_6_1 && options->personality == GP_NATIVE) {
 		gp_usage_error(&gp_vgpu_command, "--era 6.1 needs --personality compat");
+		return -EINVAL;
+	}
+	if (options->trap_handler && !options->server.compute) {
+		gp_usage_error(&gp_vgpu_command, "--trap-handler needs --compute on");
 		return -EINVAL;
 	}
 	return 0;
@@ -309,13 +316,31 @@ static int stop(const char *directory, struct gp_diag *diag)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
+static void say_machines(json_t *machines, struct gp_diag *diag)
+{
+	struct gp_buf names = {0};
+	json_t *name;
+	size_t i;
+
+	json_array_foreach(machines, i, name)
+		gp_buf_printf(&names, "%s%s", i ? ", " : "", json_string_value(name));
+	gp_diag(diag, GP_NOTE, "running machines (choose one with --name): %s", gp_buf_str(&names));
+	gp_buf_free(&names);
+}
+
 static int show(const struct gp_vgpu_options *options, const char *directory, struct gp_diag *diag)
 {
-	json_t *status;
-	int error;
+	json_t *status, *machines = gp_vgpu_machines();
+	int error = gp_vgpu_status(directory, diag, &status);
 
-	if (gp_vgpu_status(directory, diag, &status))
+	/* Without a name it may be another one that was meant. */
+	if (!options->named && !inside(options) && json_array_size(machines) > (error ? 0 : 1))
+		say_machines(machines, diag);
+	if (error) {
+		json_decref(machines);
 		return GP_EXIT_FAILED;
+	}
+	json_object_set_new(status, "machines", machines);
 	error = options->json ? gp_json_print(stdout, status, false) : gp_vgpu_print_status(status);
 	json_decref(status);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;

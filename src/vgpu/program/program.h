@@ -22,9 +22,10 @@ enum { GP_VGPU_FAILED = 125, GP_VGPU_CANNOT_RUN = 126, GP_VGPU_NOT_FOUND = 127 }
 #define GP_VGPU_NAME_MAX 24     /* the socket's path must fit in a sockaddr_un */
 
 struct gp_vgpu_options {
-	const char *gpu;     /* name or path */
-	const char *kernels; /* path, NULL = the installed ones */
-	const char *name;    /* of a machine that is kept */
+	const char *gpu;          /* name or path */
+	const char *kernels;      /* path, NULL = the installed ones */
+	const char *trap_handler; /* path of a driver's header, or NULL */
+	const char *name;         /* of a machine that is kept */
 	enum gp_vgpu_personality personality;
 	struct gp_vgpu_server_options server;
 	bool named;   /* --name was given */
@@ -43,6 +44,8 @@ struct gp_vgpu_machine {
 bool gp_vgpu_good_name(const char *name);
 /* The directory of a kept machine; makes and checks its parent. */
 int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t size);
+/* Names of this user's machines that run, in order, as a new JSON array. */
+json_t *gp_vgpu_machines(void);
 /* A machine that ends with this process (its server is a child), or one that is kept. */
 int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag *diag,
 			  struct gp_vgpu_machine *out);
@@ -50,6 +53,11 @@ int gp_vgpu_start_kept(const struct gp_vgpu_options *options, struct gp_diag *di
 		       struct gp_vgpu_machine *out);
 /* Ends a private machine and removes what is left of it. */
 void gp_vgpu_stop_private(struct gp_vgpu_machine *machine);
+
+/* ---- handler.c ---- */
+
+/* The programs for gfx90a and gfx942 of this header, into a file of the machine's directory. */
+int gp_vgpu_handler_write(const char *header, const char *directory, struct gp_diag *diag);
 
 /* ---- client.c ---- */
 

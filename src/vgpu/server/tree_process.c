@@ -171,15 +171,18 @@ void gp_vgpu_tree_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_pro
 static void refresh_process(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 			    const struct gp_vgpu_process *process)
 {
-	char base[DIRECTORY_MAX], path[128];
+	char root[PATH_MAX], base[DIRECTORY_MAX], path[128];
 
+	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, server->options.directory);
 	directory_of(process, base);
 	write_figures(server, files, process, base);
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
 		if (!process->queues[id])
 			continue;
 		snprintf(path, sizeof(path), "%s/queues/%u", base, id);
-		write_queue_size(files, process->queues[id], path);
+		/* One that is being created is listed, as a whole, when that is done. */
+		if (gp_root_exists(&(struct gp_root){.dir = root}, "%s", path))
+			write_queue_size(files, process->queues[id], path);
 	}
 }
 

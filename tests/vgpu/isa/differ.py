@@ -7,15 +7,19 @@ differ by lane, arrays with computed indices, memory of the work-group. The same
 for the host. Operations that IEEE or the integers define must give the same bits; any NaN equals any other.
 A kernel that differs is printed with its seed: run it again with --seed N --keep.
 
-usage: differ.py [--gfx NAME]... [--seed N] [--runs N] [--kernels N] [--seconds S] [--results FILE] [--keep DIRECTORY] ISA_RUN
+usage: differ.py [--gfx NAME]... [--seed N] [--runs N] [--kernels N] [--seconds S] [--collect FILE] [--keep DIRECTORY] ISA_RUN
 --runs: seeds from --seed on (1); --seconds: starts no new seed after that
---results: one line per seed and GPU is appended; seeds that are in it are not run again
+--collect: continues behind the last seed in FILE, even seeds on the first GPU and odd ones on the second, and keeps the sum of the run in its
+last line: date, digest of this program (other text, other kernels), first and last seed, kernels, differences
 exit status: 0 no difference, 1 differences, 77 no clang that knows the GPU
 """
 import argparse
+import datetime
+import hashlib
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +28,11 @@ import time
 
 LANES = 64
 INPUT_WORDS = 64  # of each lane
+OUTPUT_WORDS = 32
+# The time of a run is clang's, and that is proportional to the text: most kernels are small, each kind of statement and expression is in all sizes.
+STATEMENTS = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 5, 10)
+DEPTHS = (1, 2, 2, 3, 3)
+LEVELS = ("-O0", "-O1", "-O1", "-O2")  # -O3 makes almost the same code as -O2
 CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17")
 INTEGERS = {"i8": (8, True), "u8": (8, False), "i16": (16, True), "u16": (16, False), "i32": (32, True), "u32": (32, False),
             "i64": (64, True), "u64": (64, False)}
@@ -39,7 +48,7 @@ typedef half f16;
 #define LANE ((u32)__builtin_amdgcn_workitem_id_x())
 #define SHARED __local
 #define BEGIN(name) __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void name(__global const u32 *input, __global u64 *output)
-#define CODE static
+#define CODE static inline __attribute__((always_inline))
 #else
 typedef _Float16 f16;
 #define __global
@@ -55,6 +64,18 @@ CODE u64 of_f16(f16 x) { union word w; w.bits = 0; w.t.h = x; return x != x ? 0x
 CODE f64 to_f64(u64 x) { union word w; w.bits = x; return w.d; }
 CODE f32 to_f32(u32 x) { union word w; w.bits = x; return w.s.f; }
 CODE f16 to_f16(u32 x) { union word w; w.bits = x; return w.t.h; }
+/*
+ * clang 19 takes -0 for +0 where it rounds a product to f16 (v_fma_mixlo_f16 with +0 as addend), where a constant of f16 is in the
+ * upper half, and +0 for -0 where a constant 0 - x becomes -x. What passes through here it does not know.
+ */
+#ifdef __OPENCL_C_VERSION__
+#define APART(x) __asm__("" : "+v"(x))
+#else
+#define APART(x)
+#endif
+CODE f64 apart_f64(f64 x) { APART(x); return x; }
+CODE f32 apart_f32(f32 x) { APART(x); return x; }
+CODE f16 apart_f16(f16 x) { APART(x); return x; }
 """
 
 
@@ -64,7 +85,7 @@ class Kernel:
     def __init__(self, rng, name):
         self.rng, self.name, self.lines, self.count, self.depth = rng, name, [], 0, 1
         self.variables = {kind: [] for kind in (*INTEGERS, *FLOATS)}
-        self.arrays = []
+        self.arrays, self.given, self.fixed = [], [], set()
 
     def line(self, text):
         self.lines.append("\t" * self.depth + text)
@@ -77,7 +98,7 @@ class Kernel:
         rng = self.rng
         if kind in FLOATS:
             value = rng.choice(["0", "-0.0", "1", "-1", "0.5", "2", "3", "-7.25", "1e-3", "1e4", "0.1", f"{rng.uniform(-100, 100):.9g}"])
-            return f"(({kind}){value})"
+            return f"apart_{kind}({value})" if float(value) == 0 else f"(({kind}){value})"
         bits, signed = INTEGERS[kind]
         edge = 1 << (bits - 1)
         value = rng.choice([0, 1, 2, 3, 5, 7, 64, 100, edge - 1, edge >> 1, rng.randrange(edge), rng.randrange(1 << min(bits - 1, 16))])
@@ -90,9 +111,14 @@ class Kernel:
         if known and self.rng.random() < 0.75:
             return self.rng.choice(known)
         if self.arrays and self.rng.random() < 0.3:
-            name, element, length = self.rng.choice(self.arrays)
-            return self.convert(f"{name}[{self.expression('u32', 1)} & {length - 1}]", element, kind)
+            array = self.rng.choice(self.arrays)
+            return self.convert(self.element(array), array[1], kind)
         return self.constant(kind)
+
+    def element(self, array):
+        """Of memory of the work-group each lane has its own part."""
+        name, _, length, shared = array
+        return f"{name}[{f'LANE * {length} + ' if shared else ''}({self.expression('u32', 1)} & {length - 1})]"
 
     def convert(self, text, source, target):
         if source == target:
@@ -105,6 +131,10 @@ class Kernel:
             if source == "f16":
                 limit, low = min(limit, 60000), max(low, -60000)
             return f"(({target})({name} >= ({source}){low} && {name} <= ({source}){limit} ? {name} : ({source})0))"
+        if source == "f32" and target == "f16" and not text.startswith("__builtin_fma"):
+            text = f"apart_f32({text})"
+        if source in INTEGERS and target in FLOATS and not re.search(r"\bv\d", text):  # a constant, which may be 0
+            return f"apart_{target}(({target})({text}))"
         return f"(({target})({text}))"
 
     def expression(self, kind, depth):
@@ -173,27 +203,29 @@ class Kernel:
         self.variables[kind].append(name)
 
     def inputs(self):
-        for index in range(0, 10):
-            self.declare("u32", f"input[LANE * {INPUT_WORDS} + {index}]")
-        self.declare("i32", f"(i32)input[LANE * {INPUT_WORDS} + 10]")
-        for index in range(12, 20, 2):
-            self.declare("u64", f"(u64)input[LANE * {INPUT_WORDS} + {index}] | (u64)input[LANE * {INPUT_WORDS} + {index + 1}] << 32")
-        self.declare("i64", f"(i64)((u64)input[LANE * {INPUT_WORDS} + 20] | (u64)input[LANE * {INPUT_WORDS} + 21] << 32)")
-        for index in range(22, 28):
-            self.declare("f32", f"to_f32(input[LANE * {INPUT_WORDS} + {index}])")
-        for index in range(28, 36, 2):
-            self.declare("f64", f"to_f64((u64)input[LANE * {INPUT_WORDS} + {index}] | (u64)input[LANE * {INPUT_WORDS} + {index + 1}] << 32)")
-        for index in range(36, 40):
-            self.declare("f16", f"to_f16(input[LANE * {INPUT_WORDS} + {index}])")
-        for kind in ("i8", "u8", "i16", "u16"):
-            self.declare(kind, f"({kind})input[LANE * {INPUT_WORDS} + {self.rng.randrange(40, 48)}]")
-        self.declare("u32", "LANE")
+        """Declared by text() where the kernel reads or writes them."""
+        def word(index):
+            return f"input[LANE * {INPUT_WORDS} + {index}]"
+
+        def wide(index):
+            return f"((u64){word(index)} | (u64){word(index + 1)} << 32)"
+        rng = self.rng
+        given = [*(("u32", word(index)) for index in range(10)), ("i32", f"(i32){word(10)}"), ("u32", "LANE"),
+                 *(("u64", wide(index)) for index in range(12, 20, 2)), ("i64", f"(i64){wide(20)}"),
+                 *(("f32", f"to_f32({word(index)})") for index in range(22, 28)),
+                 *(("f64", f"to_f64({wide(index)})") for index in range(28, 36, 2)),
+                 *(("f16", f"to_f16({word(index)})") for index in range(36, 40)),
+                 *((kind, f"({kind}){word(rng.randrange(40, 48))}") for kind in ("i8", "u8", "i16", "u16"))]
+        for kind, text in given:
+            name = self.fresh()
+            self.variables[kind].append(name)
+            self.given.append((name, f"\t{kind} {name} = {text};"))
 
     def assign(self):
         kind = self.rng.choice([*INTEGERS, *FLOATS])
-        text = self.expression(kind, 3)
+        text = self.expression(kind, self.rng.choice(DEPTHS))
         own = [name for name in self.variables[kind] if name not in self.fixed]
-        if own and self.rng.random() < 0.5:
+        if own and self.rng.random() < 0.7:
             self.line(f"{self.rng.choice(own)} = {text};")
         else:
             self.declare(kind, text)
@@ -233,31 +265,43 @@ class Kernel:
                     self.line(f"if {self.condition(1)} break;")
             self.scope(f"for (u32 {name} = 0; {name} < {name}_end; {name}++)", body)
         elif self.arrays:
-            name, element, length = self.rng.choice(self.arrays)
-            index = self.expression("u32", 1)
-            value = self.expression(element, 2)
-            self.line(f"{name}[{index} & {length - 1}] = {value};")
+            array = self.rng.choice(self.arrays)
+            place = self.element(array)
+            value = self.expression(array[1], 2)
+            self.line(f"{place} = {value};")
+        elif self.depth == 1:
+            self.new_array()
         else:
-            element, length = self.rng.choice(["u32", "f32", "u8", "i16", "u64", "f64"]), self.rng.choice([2, 4, 16])
-            name = self.fresh()
-            self.line(f"{element} {name}[{length}];")
-            self.line(f"for (u32 i = 0; i < {length}; i++) {name}[i] = {self.convert(self.rng.choice(self.variables['u32']), 'u32', element)};")
-            if self.depth == 1:
-                self.arrays.append((name, element, length))
+            self.assign()
+
+    def new_array(self):
+        element, length = self.rng.choice(["u32", "f32", "u8", "i16", "u64", "f64"]), self.rng.choice([2, 4, 16])
+        name, shared = self.fresh(), self.rng.random() < 0.4
+        self.line(f"{'SHARED ' if shared else ''}{element} {name}[{64 * length if shared else length}];")
+        at = f"LANE * {length} + i" if shared else "i"
+        self.line(f"for (u32 i = 0; i < {length}; i++) {name}[{at}] = {self.convert(self.rng.choice(self.variables['u32']), 'u32', element)};")
+        self.arrays.append((name, element, length, shared))
 
     def text(self):
-        self.fixed = set()
         self.inputs()
-        self.fixed |= {name for names in self.variables.values() for name in names if self.rng.random() < 0.5}
-        for _ in range(self.rng.randrange(3, 10)):
+        inputs = {name for name, _ in self.given}
+        self.fixed |= {name for name, _ in self.given if self.rng.random() < 0.5}  # in order: a seed is always the same text
+        self.fixed |= {self.variables[kind][0] for kind in ("u32", "u64")}  # operands of divisions have all their bits from them
+        for _ in range(self.rng.choice(STATEMENTS)):
             self.statement(3)
-        at = 0
-        for kind, names in self.variables.items():
-            for name in names[-3:]:
-                value = f"of_{kind}({name})" if kind in FLOATS else f"(u64)(u{kind[1:]}){name}"
-                self.line(f"output[LANE * 32 + {at}] = {value};")
-                at += 1
-        return f"BEGIN({self.name})\n{{\n" + "\n".join(self.lines) + "\n}\n"
+        used = set(re.findall(r"\bv\d+\b", "\n".join(self.lines)))
+        changed = inputs & set(re.findall(r"\b(v\d+) = ", "\n".join(self.lines)))
+        results = [(kind, name) for kind, names in self.variables.items() for name in names if name not in inputs or name in changed]
+        for at, (kind, name) in enumerate(results[-OUTPUT_WORDS:]):
+            value = f"of_{kind}({name})" if kind in FLOATS else f"(u64)(u{kind[1:]}){name}"
+            self.line(f"output[LANE * {OUTPUT_WORDS} + {at}] = {value};")
+        for number, array in enumerate(self.arrays[-2:]):
+            name, element, length, shared = array
+            place = f"{name}[{f'LANE * {length} + ' if shared else ''}{number}]"
+            value = f"of_{element}({place})" if element in FLOATS else f"(u64)(u{element[1:]}){place}"
+            self.line(f"output[LANE * {OUTPUT_WORDS} + {number}] ^= {value};")
+        given = [line for name, line in self.given if name in used]
+        return f"BEGIN({self.name})\n{{\n" + "\n".join([*given, *self.lines]) + "\n}\n"
 
 
 def interesting(rng, bits):
@@ -325,32 +369,30 @@ def one_seed(options, clang, seed, where):
     source.write_text(text)
     (where / "host.c").write_text(text + HOST_MAIN % (", ".join(names), INPUT_WORDS))
     (where / "input").write_bytes(make_input(rng))
-    status, output = run(clang, "-x", "c", "-O1", "-fwrapv", "-ffp-contract=off", "-mfma", "-mf16c", "-Xclang", "-ffloat16-excess-precision=none", "-w",
+    status, output = run(clang, "-x", "c", "-O0", "-fwrapv", "-ffp-contract=off", "-mfma", "-mf16c", "-Xclang", "-ffloat16-excess-precision=none", "-w",
                          where / "host.c", "-o", host, "-lm")
     if not status:
         status, output = run(host, where / "input", where / "expected")
     if status:
         sys.exit(f"seed {seed}: the host's side failed: {output[-2000:]}")
     expected = (where / "expected").read_bytes()
-    for gfx in options.gfx:
-        if (seed, gfx) in options.done:
-            continue
-        level = rng.choice(["-O0", "-O1", "-O2", "-O3"])
+    for gfx in [options.gfx[seed % len(options.gfx)]] if options.collect else options.gfx:
+        level = rng.choice(LEVELS)
         status, output = compile_gpu(clang, gfx, level, source, where / "code")
         if status:
             sys.exit(f"seed {seed}: {gfx} {level}: {output[-2000:]}")
-        status, output = run(options.isa_run, gfx, where / "code", where / "input", where / "output", LANES * 32 * 8, LANES, LANES)
+        status, output = run(options.isa_run, gfx, where / "code", where / "input", where / "output", LANES * OUTPUT_WORDS * 8, LANES, LANES)
         got = (where / "output").read_bytes() if not status else b""
-        yield gfx, level, differences(names, expected, got) if not status else [output.strip()], output.strip()
+        yield gfx, level, differences(names, expected, got) if not status else [output.strip()]
 
 
 def differences(names, expected, got):
-    size, found = LANES * 32 * 8, []
+    size, found = LANES * OUTPUT_WORDS * 8, []
     for index, name in enumerate(names):
-        for word in range(LANES * 32):
+        for word in range(LANES * OUTPUT_WORDS):
             at = index * size + word * 8
             if expected[at:at + 8] != got[at:at + 8]:
-                found.append(f"{name}: lane {word // 32}, output {word % 32}: host {int.from_bytes(expected[at:at + 8], 'little'):#x}, "
+                found.append(f"{name}: lane {word // OUTPUT_WORDS}, output {word % OUTPUT_WORDS}: host {int.from_bytes(expected[at:at + 8], 'little'):#x}, "
                              f"GPU {int.from_bytes(got[at:at + 8], 'little'):#x}")
                 break
     return found
@@ -363,7 +405,7 @@ def main():
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--kernels", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--collect", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("isa_run", type=pathlib.Path)
     options = parser.parse_args()
@@ -372,26 +414,33 @@ def main():
     if not clang or not shutil.which("ld.lld" + clang[5:]):
         print(f"none of {', '.join(CLANGS)} with its lld is installed")
         return 77
-    options.done, bad, total, began = set(), 0, 0, time.monotonic()
-    if options.results and options.results.exists():
-        for line in options.results.read_text().splitlines():
-            seed, gfx, *_ = line.split()
-            options.done.add((int(seed), gfx))
+    collected = options.collect.read_text().splitlines() if options.collect and options.collect.exists() else []
+    digest = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()[:12]
+    if options.collect:
+        options.seed = 1 + max((int(line.split()[3]) for line in collected), default=0)
+    bad, total, began = 0, 0, time.monotonic()
     for seed in range(options.seed, options.seed + options.runs):
         if time.monotonic() - began > options.seconds:
             break
         with tempfile.TemporaryDirectory() as temporary:
             where = options.keep or pathlib.Path(temporary)
             where.mkdir(parents=True, exist_ok=True)
-            for gfx, level, found, said in one_seed(options, clang, seed, where):
+            for gfx, level, found in one_seed(options, clang, seed, where):
                 total, bad = total + options.kernels, bad + len(found)
                 for text in found[:5]:
                     print(f"seed {seed}, {gfx} {level}: {text}", flush=True)
-                if options.results:
-                    with options.results.open("a") as results:
-                        print(seed, gfx, options.kernels, len(found), level, said, file=results)
+        if options.collect:
+            mine = f"{datetime.date.today()} {digest} {options.seed} {seed} {total} {bad}"
+            write_whole(options.collect, "\n".join([*collected, mine]) + "\n")
     print(f"{total} kernels, {bad} differences")
     return 1 if bad else 0
+
+
+def write_whole(path, text):
+    """A run that is killed leaves the old file or the new one."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(text)
+    fresh.replace(path)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
  * Runs kernels of a code object on the instruction executor, without a virtual GPU: what the
  * differential tests compare with the same source compiled for the host.
  *
- * usage: isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES ITEMS GROUP [KERNEL]
- * Every kernel (or KERNEL) is called as (const void *input, void *output) with ITEMS work-items in
- * groups of GROUP; its BYTES of output, zeroed before, are appended to OUTPUT, in the order of the
- * kernels' names. Prints instructions, lane operations and seconds.
+ * usage: isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES ITEMS GROUP
+ *        isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES KERNEL:ITEMS:GROUP...
+ * Every kernel is called as (const void *input, void *output) with ITEMS work-items in groups of
+ * GROUP; its BYTES of output, zeroed before, are appended to OUTPUT, in the order of the kernels'
+ * names. Or the named kernels, in this order, one after the other with the same output, which is
+ * written once. Prints instructions and seconds of CPU time.
  */
 #include <elf.h>
 #include <errno.h>
@@ -291,18 +293,57 @@ static void machine_init(struct machine *machine, const char *gfx)
 		die("memory", "not enough");
 }
 
+/* Every kernel with output of its own. */
+static void run_all(struct machine *machine, const struct kernel *kernels, u32 count, u32 items,
+		    u32 group, void *output, u64 bytes, FILE *out)
+{
+	for (u32 i = 0; i < count; i++) {
+		memset(output, 0, bytes);
+		run_kernel(machine, &kernels[i], items, group);
+		if (fwrite(output, 1, bytes, out) != bytes)
+			die("output", strerror(errno));
+	}
+}
+
+/* NAME:ITEMS:GROUP */
+static void run_named(struct machine *machine, const struct kernel *kernels, u32 count,
+		      const char *call)
+{
+	char name[sizeof(kernels->name)];
+	u32 items, group;
+
+	if (sscanf(call, "%63[^:]:%u:%u", name, &items, &group) != 3)
+		die("usage", call);
+	for (u32 i = 0; i < count; i++)
+		if (!strcmp(kernels[i].name, name)) {
+			run_kernel(machine, &kernels[i], items, group);
+			return;
+		}
+	die("no such kernel", name);
+}
+
+static double own_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 int main(int argc, char **argv)
 {
 	static struct kernel kernels[KERNELS_MAX];
 	static struct machine machine;
 	u64 bytes, out_bytes, input_bytes, addresses[2];
-	struct timespec from, to;
 	u8 *file, *input, *content, *output;
+	bool named;
+	double from;
 	u32 count;
 	FILE *out;
 
-	if (argc < 8)
-		die("usage", "isa_run GFX CODE INPUT OUTPUT BYTES ITEMS GROUP [KERNEL]");
+	named = argc > 6 && strchr(argv[6], ':');
+	if (argc < 7 || (!named && argc != 8))
+		die("usage", "isa_run GFX CODE INPUT OUTPUT BYTES ITEMS GROUP");
 	machine_init(&machine, argv[1]);
 	file = file_read(argv[2], &bytes);
 	load_segments(&machine, file);
@@ -319,22 +360,20 @@ int main(int argc, char **argv)
 	addresses[0] = (u64)(uintptr_t)input;
 	addresses[1] = (u64)(uintptr_t)output;
 	memcpy(machine.kernarg, addresses, sizeof(addresses));
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	for (u32 i = 0; i < count; i++) {
-		if (argc > 8 && strcmp(argv[8], kernels[i].name) != 0)
-			continue;
-		memset(output, 0, out_bytes);
-		run_kernel(&machine, &kernels[i], (u32)strtoul(argv[6], NULL, 0),
-			   (u32)strtoul(argv[7], NULL, 0));
+	from = own_seconds();
+	if (named) {
+		for (int i = 6; i < argc; i++)
+			run_named(&machine, kernels, count, argv[i]);
 		if (fwrite(output, 1, out_bytes, out) != out_bytes)
 			die(argv[4], strerror(errno));
+	} else {
+		run_all(&machine, kernels, count, (u32)strtoul(argv[6], NULL, 0),
+			(u32)strtoul(argv[7], NULL, 0), output, out_bytes, out);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &to);
 	if (fclose(out))
 		die(argv[4], strerror(errno));
-	printf("%u kernels, %llu instructions, %.3f s\n", count,
-	       (unsigned long long)machine.instructions,
-	       (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9);
+	printf("%u kernels, %llu instructions, %.3f s\n", named ? (u32)argc - 6 : count,
+	       (unsigned long long)machine.instructions, own_seconds() - from);
 	free(content);
 	free(file);
 	return 0;

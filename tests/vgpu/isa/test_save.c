@@ -9,15 +9,12 @@
 #include <stdlib.h>
 
 #include "machine.h"
+#include "vgpu/isa/handler.h"
 
 #define WAVES_MAX      4
 #define ROUNDS         100
 #define AREA_BYTES     0x10000u /* of each wave, so that four of them fit */
-#define SAVECTX        (1u << 10)
-#define FIRST_WAVE     (1ull << 58)
-#define RESTORE_AT     4u /* bytes behind the start of the handler */
 #define RETURN_TO      (MACHINE_CONST + 0x100)
-#define STEPS          100000
 #define RSRC1(vectors) (((vectors) / 8 - 1) & 0x3f)
 #define RSRC3(plain)   (((plain) / 4 - 1) & 0x3f)
 
@@ -246,55 +243,31 @@ static void handler_load(struct machine *m)
 	machine_load(m, words, count);
 }
 
-/* Runs the waves of the group in turn until each has stopped like that, or returned. */
-static void handler_run(struct machine *m, struct gp_isa_wave **waves, u32 count, bool saves)
+/* Runs it on the waves of the group, which must come to its end. */
+static void handler_run(struct machine *m, struct gp_isa_wave *const *waves, u32 count, bool saves)
 {
-	for (u32 step = 0, over = 0; over < count; step++) {
-		assert_true(step < STEPS);
-		over = 0;
-		for (u32 i = 0; i < count; i++) {
-			bool returned = !(waves[i]->status & GP_ISA_STATUS_PRIV);
-			enum gp_isa_stop stop = waves[i]->stop;
+	u64 areas[WAVES_MAX];
+	struct gp_isa_saving saving = {
+		.group = &m->group,
+		.waves = waves,
+		.areas = areas,
+		.count = count,
+		.handler = MACHINE_CODE,
+	};
+	char text[GP_ISA_NAME];
+	enum gp_isa_stop stop;
+	u32 failed = 0;
 
-			if (saves ? stop != GP_ISA_SAVED : !returned)
-				stop = gp_isa_run(&m->runner, waves[i], 1);
-			if (stop > GP_ISA_SAVED) {
-				char text[GP_ISA_NAME];
-
-				gp_isa_describe(&m->runner, waves[i], text);
-				print_message("wave %u at 0x%llx: %s\n", i,
-					      (unsigned long long)waves[i]->pc, text);
-				fail();
-			}
-			over += saves ? stop == GP_ISA_SAVED
-				      : !(waves[i]->status & GP_ISA_STATUS_PRIV);
-		}
-	}
-}
-
-static u64 area_of(u32 wave)
-{
-	return MACHINE_DATA + wave * AREA_BYTES;
-}
-
-static void handler_enter(struct gp_isa_wave *wave, u32 index)
-{
-	wave->s[GP_ISA_TTMP] = (u32)wave->pc;
-	wave->s[GP_ISA_TTMP + 1] = (u32)(wave->pc >> 32);
-	wave->trapsts |= SAVECTX;
-	wave->status |= GP_ISA_STATUS_PRIV;
-	wave->save = area_of(index) | (index ? 0 : FIRST_WAVE);
-	wave->pc = MACHINE_CODE;
-	wave->stop = GP_ISA_RUNNING;
-}
-
-static void handler_relaunch(struct gp_isa_wave *wave, u32 index)
-{
-	spoil(wave);
-	gp_isa_set_pair(wave, GP_ISA_EXEC, area_of(index) | (index ? 0 : FIRST_WAVE));
-	wave->status = GP_ISA_STATUS_PRIV;
-	wave->pc = MACHINE_CODE + RESTORE_AT;
-	wave->stop = GP_ISA_RUNNING;
+	for (u32 i = 0; i < count; i++)
+		areas[i] = MACHINE_DATA + i * AREA_BYTES;
+	stop = saves ? gp_isa_handler_save(&m->runner, &saving, &failed)
+		     : gp_isa_handler_restore(&m->runner, &saving, &failed);
+	if (stop == (saves ? GP_ISA_SAVED : GP_ISA_RUNNING))
+		return;
+	gp_isa_describe(&m->runner, waves[failed], text);
+	print_message("wave %u at 0x%llx: %s\n", failed, (unsigned long long)waves[failed]->pc,
+		      text);
+	fail();
 }
 
 /* Which of the vector registers are accumulation registers. */
@@ -337,14 +310,12 @@ static void handler_round(struct machine *m, struct shape shape, u64 *seed, u32 
 		before[i] = machine_wave(m);
 		m->group.waves--;
 		memcpy(before[i], waves[i], sizeof(*waves[i]));
-		handler_enter(waves[i], i);
 	}
 	handler_run(m, waves, shape.waves, true);
 	saved_the_same(m, before, shape.waves);
 	memset(m->lds, 0x5a, MACHINE_LDS_BYTES);
-	m->group.at_barrier = 0;
 	for (u32 i = 0; i < shape.waves; i++)
-		handler_relaunch(waves[i], i);
+		spoil(waves[i]);
 	handler_run(m, waves, shape.waves, false);
 	for (u32 i = 0; i < shape.waves; i++) {
 		u32(*accum)[GP_ISA_LANES] = before[i]->v + GP_ISA_VECTORS;
