@@ -35,14 +35,30 @@ static const struct program programs[] = {
 	{"v_add_f16", {0x3e020702}, 1, false},
 	{"v_max_f32", {0x16020702}, 1, false},
 	{"v_exp_f32", {0x7e024102}, 1, false},
+	{"v_log_f32", {0x7e024302}, 1, false},
+	/* Addresses: s[0:1] + v8 (side by side), v9 (anywhere in a page), v10 (in DATA_BYTES). */
+	{"global_load_dword", {0xdc508000, 0x01000008}, 1, true},
+	{"global_load_dword, a page", {0xdc508000, 0x01000009}, 1, true},
+	{"global_load_dword, 64 pages", {0xdc508000, 0x0100000a}, 1, true},
+	{"global_store_dword", {0xdc708000, 0x00000108}, 1, true},
+	{"global_store_dword, a page", {0xdc708000, 0x00000109}, 1, true},
+	{"global_store_dword, 64 pages", {0xdc708000, 0x0000010a}, 1, true},
+	{"ds_read_b32", {0xd86c0000, 0x01000008}, 1, true},
+	{"ds_read_b32, anywhere", {0xd86c0000, 0x01000009}, 1, true},
+	{"ds_write_b32, anywhere", {0xd81a0000, 0x00000109}, 1, true},
 };
 
-static _Alignas(GP_ISA_PAGE_BYTES) u8 code[GP_ISA_PAGE_BYTES];
+#define DATA       0x40000ull
+#define DATA_BYTES (64 * GP_ISA_PAGE_BYTES)
+static _Alignas(GP_ISA_PAGE_BYTES) u8 code[GP_ISA_PAGE_BYTES], data[DATA_BYTES];
+static u8 lds[GP_ISA_PAGE_BYTES];
 
-static void *page(void *data, u64 va, bool write)
+static void *page(void *unused, u64 va, bool write)
 {
-	(void)data;
+	(void)unused;
 	(void)write;
+	if (va >= DATA && va < DATA + DATA_BYTES)
+		return data + (va - DATA);
 	return va == CODE ? code : NULL;
 }
 
@@ -88,9 +104,26 @@ static double measure(struct gp_isa_runner *runner, struct gp_isa_wave *wave, u3
 	return best;
 }
 
+static void registers_fill(struct gp_isa_wave *wave)
+{
+	u32 random = 1;
+
+	for (u32 row = 0; row < 8; row++)
+		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+			wave->v[row][lane] = 0x3f800000 + (lane << 12) + (row << 4);
+	wave->s[0] = (u32)DATA;
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
+		random = random * 1664525 + 1013904223;
+		wave->v[8][lane] = 4 * lane;
+		wave->v[9][lane] = (random >> 8) % GP_ISA_PAGE_BYTES & ~3u;
+		wave->v[10][lane] = (random >> 8) % DATA_BYTES & ~3u;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct gp_isa_host host = {.page = page};
+	struct gp_isa_group group = {.lds = lds, .lds_bytes = sizeof(lds), .waves = 1};
 	struct gp_isa_runner runner = {.host = &host, .gfx = GP_ISA_GFX90A};
 	struct gp_isa_wave *wave = aligned_alloc(32, (sizeof(*wave) + 31) / 32 * 32);
 	u32 budget = argc > 1 ? (u32)atoi(argv[1]) : 2000000;
@@ -99,15 +132,14 @@ int main(int argc, char **argv)
 	if (!wave || !runner.cache || !gp_isa_supported())
 		return 1;
 	memset(wave, 0, sizeof(*wave));
+	wave->group = &group;
 	wave->s[GP_ISA_EXEC] = wave->s[GP_ISA_EXEC + 1] = ~0u;
 	wave->mode = GP_ISA_MODE_DENORM_32 | GP_ISA_MODE_DENORM_64 | GP_ISA_MODE_DX10_CLAMP |
 		     GP_ISA_MODE_IEEE;
 	for (u32 n = 0; n < sizeof(programs) / sizeof(*programs); n++) {
 		double ns;
 
-		for (u32 row = 0; row < 8; row++)
-			for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-				wave->v[row][lane] = 0x3f800000 + (lane << 12) + (row << 4);
+		registers_fill(wave);
 		code_fill(&programs[n]);
 		gp_isa_forget_pages(&runner);
 		ns = measure(&runner, wave, budget);
