@@ -11,16 +11,18 @@
  *
  * unmap and map are measured with 1 and 16 queues; the difference is the cost per queue. The host,
  * its scheduler and the system call can only lengthen a time: the shortest counts, of as many as it
- * takes until two more are close to it (least.h), and a part that two measurements share cancels
- * out.
+ * takes until four more are close to it (least.h), and a part that two measurements share cancels
+ * out. Their distance is the doubt of a time, and costs add up the doubts of the times
+ * that they follow from. Where a doubt is more than a tenth of a cost, all is measured again, and
+ * the times of both passes count; if it stays so, the cost is not measured.
  *
  *   save      what unmap takes longer with waves on every compute unit, few and many of them, whose
- *             registers and LDS are known (crowd.c): a fixed part and a rate. The driver's own
- * grace period would be part of it, so the shortest one is asked for (1024 clocks) restore   the
- * same for map; the end that is waited for is that of the waves' own kernel
+ *             registers and LDS are known (crowd.c): a fixed part and a rate. Waves get a grace
+ *             period before they are saved: the shortest one (1024 clocks) is asked for, and its
+ *             time, as a longer one shows it, is left out
+ *   restore   the same for map; the end that is waited for is that of the waves' own kernel
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +31,20 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/host/program.h"
 #include "base/i18n.h"
+#include "base/units.h"
 #include "selftest/calibrate.h"
 #include "selftest/frame.h"
 
-enum { FEW = 1, MANY = 16, WAVE_QUEUES = 2, SHORTEST_GRACE = 1 };
+enum { FEW = 1, MANY = 16, WAVE_QUEUES = 2, PASSES = 4 };
+
+/* Grace periods: the shortest, and one that shows how long it takes. */
+enum { GRACE = 1, LONG_GRACE = 33 };
+
+/* Per packet: those that do not wait for the one before, and those that do. */
+struct packets {
+	struct gp_selftest_figure pipelined, serial;
+};
 
 /* The call is named in the reason, so that a time that is not known is never taken for 0. */
 static int read_latency(struct gp_selftest_check *check, struct gpreempt_latency *latency)
@@ -51,7 +61,7 @@ static int cycle(struct gp_selftest_check *check, struct gp_selftest_shortest *o
 	struct gpreempt_suspend_options options = {.size = sizeof(options),
 						   .lease_ms = GP_SELFTEST_LIMIT_MS,
 						   .limit_ms = GP_SELFTEST_LIMIT_MS,
-						   .grace = SHORTEST_GRACE};
+						   .grace = out->grace ? out->grace : GRACE};
 	struct gpreempt_latency latency;
 	int count = gpreempt_target_suspend(check->target, &options), error;
 	u64 begin;
@@ -118,25 +128,42 @@ static int open_all(struct gp_selftest_check *check, u32 queues)
 	return error ? gp_selftest_fail_call(check, "gpreempt_target_open", error) : 0;
 }
 
-static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selftest_shortest *out,
-		   struct gp_selftest_costs *costs)
+/* Keeps the figure of the pass with the smaller doubt. */
+static int measure_packet(struct gp_selftest_check *check, enum gp_selftest_command command,
+			  struct gp_selftest_figure *out)
 {
-	long serial = 0, pipelined = 0, create = 0;
+	long ns = gp_selftest_ask(check, &check->program, command);
+	long doubt = ns < 0 ? ns : gp_selftest_ask(check, &check->program, GP_SELFTEST_DOUBT);
+
+	if (doubt < 0)
+		return (int)doubt;
+	if (ns > 0 && (!out->ns || (u64)doubt < out->doubt))
+		*out = (struct gp_selftest_figure){.ns = (u64)ns, .doubt = (u64)doubt};
+	return 0;
+}
+
+static int measure_packets(struct gp_selftest_check *check, struct packets *packets,
+			   struct gp_selftest_costs *costs)
+{
+	int error = measure_packet(check, GP_SELFTEST_PACKET, &packets->pipelined);
+	long create;
+
+	error = error ? error : measure_packet(check, GP_SELFTEST_PACKET_SERIAL, &packets->serial);
+	/* Once is enough: it has no doubt, and queues that are destroyed can hang old runtimes. */
+	if (error || costs->create_ns)
+		return error;
+	create = gp_selftest_ask(check, &check->program, GP_SELFTEST_CREATE);
+	costs->create_ns = create > 0 ? (u64)create : 0;
+	return create < 0 ? (int)create : 0;
+}
+
+static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selftest_shortest *out,
+		   struct packets *packets, struct gp_selftest_costs *costs)
+{
 	int error = open_all(check, queues);
 
-	*out = (struct gp_selftest_shortest){.queues = queues};
-	if (!error && queues == FEW) {
-		pipelined = gp_selftest_ask(check, &check->program, GP_SELFTEST_PACKET);
-		serial = pipelined < 0 ? pipelined
-				       : gp_selftest_ask(check, &check->program,
-							 GP_SELFTEST_PACKET_SERIAL);
-		create = serial < 0 ? serial
-				    : gp_selftest_ask(check, &check->program, GP_SELFTEST_CREATE);
-		error = create < 0 ? (int)create : 0;
-		costs->dispatch_ns = (u64)pipelined;
-		costs->complete_ns = (u64)(serial > pipelined ? serial - pipelined : 0);
-		costs->create_ns = (u64)create;
-	}
+	if (!error && queues == FEW)
+		error = measure_packets(check, packets, costs);
 	if (!error) {
 		int count = gpreempt_target_queues(check->target, NULL, 0);
 
@@ -172,13 +199,19 @@ static int crowded_cycle(struct gp_selftest_check *check, struct gp_selftest_sho
 }
 
 static int measure_crowd(struct gp_selftest_check *check, enum gp_selftest_command crowd,
-			 struct gp_selftest_shortest *idle, struct gp_selftest_shortest *out)
+			 struct gp_selftest_shortest *idle, struct gp_selftest_shortest *out,
+			 struct gp_selftest_shortest *graceful)
 {
 	int error = open_all(check, WAVE_QUEUES);
 
-	*out = (struct gp_selftest_shortest){.crowd = crowd};
+	out->crowd = crowd;
 	error = error ? error : cycles(check, idle, cycle);
 	error = error ? error : cycles(check, out, crowded_cycle);
+	if (!error && graceful) {
+		graceful->crowd = crowd;
+		graceful->grace = LONG_GRACE;
+		error = cycles(check, graceful, crowded_cycle);
+	}
 	gpreempt_target_close(check->target);
 	check->target = NULL;
 	gp_selftest_program_end(&check->program);
@@ -187,21 +220,52 @@ static int measure_crowd(struct gp_selftest_check *check, enum gp_selftest_comma
 	return error;
 }
 
+/* The time without a part of it, whose doubt is added. */
+static void leave_out(struct gp_selftest_least *least, const struct gp_selftest_figure *part)
+{
+	u64 doubt = gp_selftest_least_doubt(least) + part->doubt;
+
+	least->ns -= GP_MIN(part->ns, least->ns);
+	least->next[GP_SELFTEST_NEXT - 1] = least->ns + doubt;
+}
+
+/* The times of waves alone: of one XCC, and without the grace period. */
+static struct gp_selftest_shortest waves_alone(const struct gp_selftest_shortest *crowd, u32 xccs,
+					       const struct gp_selftest_figure *grace)
+{
+	struct gp_selftest_shortest waves = *crowd;
+
+	waves.bytes /= xccs;
+	leave_out(&waves.unmap, grace);
+	return waves;
+}
+
 /* Without a kernel for this GPU the costs of waves stay unknown, which is not an error. */
-static void measure_waves(struct gp_selftest_check *check, u32 xccs,
+static void measure_waves(struct gp_selftest_check *check, u32 xccs, const struct packets *packets,
 			  struct gp_selftest_costs *costs)
 {
-	struct gp_selftest_shortest idle = {0}, few, many;
+	struct gp_selftest_shortest idle = {0}, few = {0}, many = {0}, graceful = {0};
+	bool known = false;
 
-	if (measure_crowd(check, GP_SELFTEST_CROWD_FEW, &idle, &few) ||
-	    measure_crowd(check, GP_SELFTEST_CROWD_MANY, &idle, &many))
-		return;
-	/* The kernel's own end needs no dispatch. */
-	if (check->report->executes)
-		idle.map.ns -= GP_MIN(costs->dispatch_ns, idle.map.ns);
-	few.bytes /= xccs;
-	many.bytes /= xccs;
-	gp_selftest_costs_take_waves(costs, &idle, &few, &many);
+	for (int pass = 0; pass < PASSES && !known; pass++) {
+		struct gp_selftest_shortest none, some, full;
+		struct gp_selftest_figure grace;
+
+		if (measure_crowd(check, GP_SELFTEST_CROWD_FEW, &idle, &few, &graceful) ||
+		    measure_crowd(check, GP_SELFTEST_CROWD_MANY, &idle, &many, NULL))
+			return;
+		grace = gp_selftest_costs_grace(&few, &graceful, LONG_GRACE - GRACE);
+		none = idle;
+		/* The kernel's own end needs no dispatch. One that was not seen cannot be left out.
+		 */
+		if (check->report->executes && packets->pipelined.ns)
+			leave_out(&none.map, &packets->pipelined);
+		else if (check->report->executes)
+			none.map.ns = 0;
+		some = waves_alone(&few, xccs, &grace);
+		full = waves_alone(&many, xccs, &grace);
+		known = gp_selftest_costs_take_waves(costs, &none, &some, &full);
+	}
 }
 
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
@@ -214,59 +278,57 @@ int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_re
 					  .result = &result,
 					  .figures = &figures,
 					  .program = {.to = -1, .from = -1}};
-	struct gp_selftest_shortest few, many;
-	int error;
+	struct gp_selftest_shortest few = {0}, many = {0};
+	struct packets packets = {0};
+	bool known = false;
+	int error = 0;
 
 	*costs = (struct gp_selftest_costs){0};
-	error = measure(&check, FEW, &few, costs);
-	error = error ? error : measure(&check, MANY, &many, costs);
+	for (int pass = 0; pass < PASSES && !error && !known; pass++) {
+		error = measure(&check, FEW, &few, &packets, costs);
+		error = error ? error : measure(&check, MANY, &many, &packets, costs);
+		known = gp_selftest_costs_take_packets(costs, &packets.pipelined, &packets.serial);
+		known = gp_selftest_costs_take(costs, &packets.serial, &few, &many) && known;
+	}
 	if (error) {
 		snprintf(reason, size, "%s", result.reason);
 		return error;
 	}
-	gp_selftest_costs_take(costs, &few, &many);
-	measure_waves(&check, xccs, costs);
+	measure_waves(&check, xccs, &packets, costs);
 	return 0;
 }
 
+/* ---- what is said ---- */
+
+/* Per XCC; 0: not measured. */
+static u64 mib_ns(u64 bytes_per_us)
+{
+	return bytes_per_us ? (1000ull << 20) / bytes_per_us : 0;
+}
+
+void gp_selftest_costs_print(const struct gp_selftest_costs *costs, FILE *out)
+{
+	const struct {
+		const char *name;
+		u64 ns;
+	} rows[] = {{N_("unmap everything"), costs->unmap_ns},
+		    {N_("unmap, per queue"), costs->unmap_queue_ns},
+		    {N_("map everything"), costs->map_ns},
+		    {N_("map, per queue"), costs->map_queue_ns},
+		    {N_("dispatch a packet"), costs->dispatch_ns},
+		    {N_("complete a packet"), costs->complete_ns},
+		    {N_("create a queue"), costs->create_ns},
+		    {N_("save waves"), costs->save_ns},
+		    {N_("save 1 MiB of them"), mib_ns(costs->save_bytes_per_us)},
+		    {N_("restore waves"), costs->restore_ns},
+		    {N_("restore 1 MiB"), mib_ns(costs->restore_bytes_per_us)}};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++)
+		fprintf(out, "%-20s %s\n", gettext(rows[i].name),
+			rows[i].ns ? gp_duration_text(rows[i].ns).text : _("not measured"));
+}
+
 /* ---- the file ---- */
-
-static json_t *base_file(const struct gp_gpu *gpu, const char *named, struct gp_diag *diag)
-{
-	const char *name =
-		(gpu->valid & GP_GPU_GFX) && gpu->gfx_version == 90010 ? "mi210" : "mi308x";
-	char installed[64], built[64], path[PATH_MAX];
-	json_error_t why = {0};
-	json_t *file = NULL;
-
-	snprintf(installed, sizeof(installed), "share/gpreempt/gpus/%s.json", name);
-	snprintf(built, sizeof(built), "data/gpus/%s.json", name);
-	if (named)
-		snprintf(path, sizeof(path), "%s", named);
-	else if (gp_program_beside(installed, built, path, sizeof(path)))
-		snprintf(path, sizeof(path), "%s", installed);
-	file = json_load_file(path, 0, &why);
-	if (!json_is_object(json_object_get(file, "cost"))) {
-		gp_fail(diag, -ENOENT, "cannot read the GPU file %s: %s", path,
-			file ? "cost" : why.text);
-		json_decref(file);
-		return NULL;
-	}
-	return file;
-}
-
-int gp_selftest_calibration_xccs(const struct gp_selftest_report *report, const char *base,
-				 struct gp_diag *diag)
-{
-	json_t *file = base_file(report->gpu, base, diag);
-	const json_t *count = json_object_get(json_object_get(file, "chip"), "xcc_count");
-	json_int_t xccs = json_integer_value(json_object_get(count, "value"));
-
-	if (!file)
-		return -ENOENT;
-	json_decref(file);
-	return xccs > 0 && xccs <= 64 ? (int)xccs : 1;
-}
 
 static void set_costs(json_t *cost, const struct gp_selftest_report *report,
 		      const struct gp_selftest_costs *costs)
@@ -313,21 +375,17 @@ static void set_costs(json_t *cost, const struct gp_selftest_report *report,
 }
 
 int gp_selftest_calibration_write(const struct gp_selftest_report *report,
-				  const struct gp_selftest_costs *costs, const char *base,
+				  const struct gp_selftest_costs *costs, json_t *file,
 				  const char *path, bool named, struct gp_diag *diag)
 {
-	json_t *file = base_file(report->gpu, base, diag);
 	char *text;
 	int error;
 
-	if (!file)
-		return -ENOENT;
 	set_costs(json_object_get(file, "cost"), report, costs);
 	text = json_dumps(file, JSON_INDENT(2));
 	error = !text   ? -ENOMEM
 		: named ? gp_file_write_atomic(path, text, strlen(text))
 			: gp_file_replace(path, text, strlen(text));
 	free(text);
-	json_decref(file);
 	return error ? gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error)) : 0;
 }

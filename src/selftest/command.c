@@ -21,9 +21,9 @@ static const struct gp_option options[] = {
 	    "on this GPU, and write them to FILE as a GPU file for\n"
 	    "'gpreempt vgpu' and scenarios (gpreempt-calibration.json)")},
 	{GP_SELFTEST_OPTION_BASE, "base", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("with --calibrate: the GPU file for everything that is not\nmeasured (default: that of "
-	    "this kind "
-	    "of GPU)")},
+	 N_("with --calibrate: the GPU file for everything that is not\n"
+	    "measured (default: the one with the gfx version, CUs and\n"
+	    "XCCs of this GPU, else the nearest of its gfx family)")},
 	{GP_SELFTEST_OPTION_JSON, "json", GP_OPTIONAL_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write the results as JSON to FILE in addition to the\n"
 	    "table; without FILE, print JSON instead of the table")},

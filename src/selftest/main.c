@@ -10,6 +10,7 @@
 
 #include "base/host/program.h"
 #include "base/units.h"
+#include "selftest/base.h"
 #include "selftest/calibrate.h"
 #include "selftest/command.h"
 #include "selftest/selftest.h"
@@ -379,52 +380,22 @@ static int die_of(int number)
 	return GP_EXIT_FAILED;
 }
 
-/* Per XCC; 0: not measured. */
-static u64 mib_ns(u64 bytes_per_us)
-{
-	return bytes_per_us ? (1000ull << 20) / bytes_per_us : 0;
-}
-
-static void show_costs(const struct request *request, const struct gp_selftest_costs *costs)
-{
-	const struct {
-		const char *name;
-		u64 ns;
-	} rows[] = {{N_("unmap everything"), costs->unmap_ns},
-		    {N_("unmap, per queue"), costs->unmap_queue_ns},
-		    {N_("map everything"), costs->map_ns},
-		    {N_("map, per queue"), costs->map_queue_ns},
-		    {N_("dispatch a packet"), costs->dispatch_ns},
-		    {N_("complete a packet"), costs->complete_ns},
-		    {N_("create a queue"), costs->create_ns},
-		    {N_("save waves"), costs->save_ns},
-		    {N_("save 1 MiB of them"), mib_ns(costs->save_bytes_per_us)},
-		    {N_("restore waves"), costs->restore_ns},
-		    {N_("restore 1 MiB"), mib_ns(costs->restore_bytes_per_us)}};
-
-	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++)
-		fprintf(request->talk, "%-20s %s\n", gettext(rows[i].name),
-			rows[i].ns ? gp_duration_text(rows[i].ns).text : _("not measured"));
-}
-
-static int calibrate(const struct request *request, struct gp_selftest_report *report)
+static int measure_costs(const struct request *request, struct gp_selftest_report *report,
+			 json_t *file)
 {
 	const char *path = request->calibration ? request->calibration : CALIBRATION_FILE;
 	struct gp_selftest_place place;
 	struct gp_selftest_costs costs;
 	char reason[512] = "";
-	int number, error,
-		xccs = gp_selftest_calibration_xccs(report, request->base, request->diag);
+	int number, error = gp_selftest_place_make(&place);
 
-	if (xccs < 0)
-		return GP_EXIT_FAILED;
-	error = gp_selftest_place_make(&place);
 	if (error) {
 		gp_fail(request->diag, error, "cannot create a directory in /tmp: %s",
 			strerror(-error));
 		return GP_EXIT_FAILED;
 	}
-	error = gp_selftest_calibrate(&place, report, (u32)xccs, &costs, reason, sizeof(reason));
+	error = gp_selftest_calibrate(&place, report, gp_selftest_base_xccs(report, file), &costs,
+				      reason, sizeof(reason));
 	gp_selftest_interrupted(&place);
 	number = place.signal;
 	gp_selftest_place_remove(&place);
@@ -434,9 +405,9 @@ static int calibrate(const struct request *request, struct gp_selftest_report *r
 		return gp_fail(request->diag, error, "cannot calibrate this GPU: %s", reason)
 			       ? GP_EXIT_FAILED
 			       : GP_EXIT_OK;
-	show_costs(request, &costs);
-	error = gp_selftest_calibration_write(report, &costs, request->base, path,
-					      request->calibration, request->diag);
+	gp_selftest_costs_print(&costs, request->talk);
+	error = gp_selftest_calibration_write(report, &costs, file, path, request->calibration,
+					      request->diag);
 	if (!error)
 		fprintf(request->talk,
 			costs.save_ns && costs.restore_ns
@@ -445,6 +416,15 @@ static int calibrate(const struct request *request, struct gp_selftest_report *r
 				    "measured.\n"),
 			path);
 	return error || fflush(request->talk) ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static int calibrate(const struct request *request, struct gp_selftest_report *report)
+{
+	json_t *file = gp_selftest_base_load(report, request->base, request->diag);
+	int status = file ? measure_costs(request, report, file) : GP_EXIT_FAILED;
+
+	json_decref(file);
+	return status;
 }
 
 static int selftest(const struct request *request, const struct gp_inspect_ps *ps)

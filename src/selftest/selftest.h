@@ -108,6 +108,7 @@ enum gp_selftest_command {
 	/* For --calibrate; times in ns. */
 	GP_SELFTEST_PACKET = 'd',
 	GP_SELFTEST_PACKET_SERIAL = 's',
+	GP_SELFTEST_DOUBT = 'u',  /* of the last of these two */
 	GP_SELFTEST_SUBMIT = 'w', /* answers, then waits for the packet's end */
 	GP_SELFTEST_DONE_AT = 'a',
 	GP_SELFTEST_CREATE = 'q',

@@ -365,6 +365,9 @@ static bool obey(struct gp_selftest_kernel_work *work, char command)
 	case 's':
 		answer(work, gp_selftest_work_packet_ns(work, command == 's'));
 		return true;
+	case 'u':
+		answer(work, work->doubt);
+		return true;
 	case 'w':
 		answer(work, gp_selftest_work_submit(work));
 		/* From here on, whatever is asked next: the packet may end before that is. */

@@ -63,6 +63,7 @@ struct gp_selftest_kernel_work {
 	struct gp_selftest_hsa_queue *queues[GP_WORK_QUEUES];
 	uint64_t done[GP_WORK_QUEUES][GP_WORK_PACKETS];
 	uint64_t submitted;               /* batches */
+	long doubt;                       /* of the last time of a packet, in ns */
 	long done_at;                     /* CLOCK_MONOTONIC, in ns; -1: it did not end */
 	uint64_t watched;                 /* the signal whose end that is */
 	struct gp_selftest_least soonest; /* that it came after the begin of the wait */

@@ -112,8 +112,8 @@ def check_a_signal_leaves_nothing(number):
     running = subprocess.Popen([GPREEMPT, "selftest", "--cycles", "100000"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, cwd=place)
     try:
-        directory, end = None, time.monotonic() + LIMIT
-        while not directory:  # until its GPU program is there
+        directory, holder, end = None, 0, time.monotonic() + LIMIT
+        while not holder:  # until its GPU program and its holder are there
             assert running.poll() is None and time.monotonic() < end, running.returncode
             for child in children(running.pid):
                 try:
@@ -125,9 +125,12 @@ def check_a_signal_leaves_nothing(number):
                     continue
                 if named and words and b"gpreempt-selftest." in words[0]:
                     directory = words[0].split(b"=")[1].decode()
+            try:
+                with open(os.path.join(directory or "", "holder.lock")) as file:
+                    holder = int(file.read() or 0)
+            except FileNotFoundError:
+                pass
             time.sleep(0.01)
-        with open(os.path.join(directory, "holder.lock")) as file:
-            holder = int(file.read())
         assert holder in processes_of(directory), holder
         running.send_signal(number)
         assert running.wait(LIMIT) == -number, running.returncode

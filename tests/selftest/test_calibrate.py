@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """`gpreempt selftest --calibrate` finds the costs of a virtual GPU that were drawn at random and are hidden from it.
 
-They are those that a GPU may have, each between its least and its most. The virtual GPU is a thousand times slower than
-the host, so that the host's own microseconds do not count."""
+Each is between the least and the most that the GPU file gives for it. The virtual GPU is a thousand times slower than the
+host, so that the host's own microseconds do not count. Where a busy host lengthens times, it must say that a cost was not
+measured, and not give a wrong one; GP_CALIBRATE_ALL=1 wants all of them, on an idle host. GP_CALIBRATE_SEED is the draw."""
 import json
 import math
 import os
@@ -19,12 +20,8 @@ GPU = pathlib.Path(__file__).resolve().parents[2] / "data" / "gpus" / "mi308x.js
 KERNEL = pathlib.Path(os.environ["GP_BIN"]).parent / "lib" / "selftest-gfx90a.co"
 MS = 1000000
 SLOWER = 1000
-ATTEMPTS = 3
-US = 1000
-RANGES = {"unmap_ns": (10 * US, 200 * US), "unmap_queue_ns": (US, 10 * US), "map_ns": (10 * US, 200 * US), "map_queue_ns": (US, 10 * US),
-          "dispatch_ns": (500, 5 * US), "complete_ns": (500, 5 * US), "save_ns": (10 * US, 100 * US), "restore_ns": (10 * US, 100 * US),
-          # Of one XCC: 100 GB/s to 1 TB/s.
-          "save_bytes_per_us": (100000, 1000000), "restore_bytes_per_us": (100000, 1000000)}
+COSTS = ("unmap_ns", "unmap_queue_ns", "map_ns", "map_queue_ns", "dispatch_ns", "complete_ns", "save_ns", "restore_ns",
+         "save_bytes_per_us", "restore_bytes_per_us")
 # The kernel must still run when it is suspended.
 KERNELS = {"default": {"workgroup_ns": {"value": 10000, "kind": "assumed", "source": "test"}},
            "kernels": [{"prefix": "gpreempt_selftest", "workgroup_ns": {"value": 200000 * MS, "kind": "assumed", "source": "test"}}]}
@@ -70,7 +67,7 @@ class Calibrate(unittest.TestCase):
                               **options)
 
     def calibrate(self, found, hidden):
-        """What it measured, and the costs that are off by more than a tenth."""
+        """What it measured, and by how much the costs are off; None: it says that it has not measured it."""
         done = self.run_it(GPREEMPT, "vgpu", "--speed", 1 / SLOWER, "--gpu", self.place / "hidden.json", "--kernels",
                            self.place / "kernels.json", "--", GPREEMPT, "selftest", f"--calibrate={found}", "--base", GPU)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -79,19 +76,21 @@ class Calibrate(unittest.TestCase):
         for key, value in hidden.items():
             entry = measured["cost"][key]
             if entry["kind"] != "measured":
-                ratios[key] = 0
+                ratios[key] = None
                 continue
             self.assertRegex(entry["source"], "the shortest of 12 measurements or more; ")
             # It measures the host's time.
             ratios[key] = (entry["value"] * SLOWER if key.endswith("per_us") else entry["value"] / SLOWER) / value
-        return measured, {key: round(ratio, 3) for key, ratio in ratios.items() if abs(ratio - 1) > 0.1}
+        missing = list(ratios.values()).count(None) + len(COSTS) - len(hidden)
+        self.assertEqual(done.stdout.count("not measured\n"), missing, done.stdout)
+        return measured, ratios
 
     def test_hidden_costs_are_found_within_ten_per_cent(self):
         seed = int(os.environ.get("GP_CALIBRATE_SEED", random.randrange(1 << 32)))
         draw = random.Random(seed)
         # As many small ones as large ones.
-        hidden = {key: int(math.exp(draw.uniform(*map(math.log, limits)))) for key, limits in RANGES.items()}
         gpu = json.loads(GPU.read_text())
+        hidden = {key: round(math.exp(draw.uniform(*(math.log(gpu["cost"][key][end]) for end in ("low", "high"))))) for key in COSTS}
         for key, value in hidden.items():
             gpu["cost"][key] = {"value": value, "kind": "assumed", "source": f"drawn, seed {seed}"}
         (self.place / "hidden.json").write_text(json.dumps(gpu))
@@ -100,16 +99,18 @@ class Calibrate(unittest.TestCase):
             print("# built without clang-19: waves are not saved")
             hidden = {key: value for key, value in hidden.items() if not key.startswith(("save", "restore"))}
         found = self.place / "found.json"
-        # What a busy host has spoilt is measured again; what is measured wrongly is wrong every time.
-        for attempt in range(ATTEMPTS):
-            measured, wrong = self.calibrate(found, hidden)
-            if not wrong:
-                break
-            print(f"# attempt {attempt + 1}, seed {seed}: found / hidden is {wrong}")
+        measured, ratios = self.calibrate(found, hidden)
+        print(f"# seed {seed}: found / hidden", {key: ratio and round(ratio, 3) for key, ratio in ratios.items()})
+        wrong = [key for key, ratio in ratios.items() if ratio and abs(ratio - 1) > 0.1]
         self.assertFalse(wrong, f"seed {seed}: {hidden}")
+        # A busy host may hide the small ones, not all.
+        self.assertGreater(sum(1 for ratio in ratios.values() if ratio), 2, f"seed {seed}: {hidden}")
+        if os.environ.get("GP_CALIBRATE_ALL"):
+            self.assertNotIn(None, ratios.values(), f"seed {seed}: {hidden}")
         self.assertEqual(measured["chip"], gpu["chip"])
         self.assertEqual(measured["cost"]["quantum_ns"], gpu["cost"]["quantum_ns"])
-        self.assertIn("includes the driver call", measured["cost"]["map_ns"]["source"])
+        if ratios["map_ns"]:
+            self.assertIn("includes the driver call", measured["cost"]["map_ns"]["source"])
         # It is a GPU file like any other.
         done = self.run_it(GPREEMPT, "vgpu", "--gpu", found, "--", "true")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -126,7 +127,21 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(victim.read_text(), "kept")
         self.assertFalse(usual.is_symlink())
-        self.assertIn("cost", json.loads(usual.read_text()))
+        # Without --base the rest is that of the GPU it is.
+        found = json.loads(usual.read_text())
+        self.assertEqual((found["name"], found["chip"]), ("mi308x", json.loads(GPU.read_text())["chip"]))
+        self.assertNotIn("--base", done.stderr)
+
+    def test_a_gpu_that_no_file_fits_is_named_with_the_nearest(self):
+        gpu = json.loads(GPU.read_text())
+        gpu["chip"]["cu_per_xcc"]["value"] = 22
+        (self.place / "other.json").write_text(json.dumps(gpu))
+        done = self.run_it(GPREEMPT, "vgpu", "--gpu", self.place / "other.json", "--", GPREEMPT, "selftest",
+                           f"--calibrate={self.place / 'found.json'}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, r"no GPU file fits this GPU \(gfx90a, CUs: 88, XCCs: 1\); figures that are not measured come "
+                         r"from the nearest, .*/mi308x\.json \(--base names another\)\n")
+        self.assertEqual(json.loads((self.place / "found.json").read_text())["name"], "mi308x")
 
     def test_the_end_of_a_packet_is_not_when_it_is_asked_for(self):
         done = self.run_it(GPREEMPT, "vgpu", "--gpu", GPU, "--", sys.executable, "-c", ASK_LATE, WORK)
