@@ -133,9 +133,11 @@ struct gp_proto_msg_job {
 	u64 away_since;    /* GP_DAEMON_NEVER: is not away */
 	u32 kept;          /* enum gp_proto_kept */
 	s32 keep_error;    /* failed: -errno */
-	u64 longest_ns;    /* the longest time that it was held, by whatever */
-	u32 latency_of;    /* 1: announced requests; 0: bursts of work */
-	u32 slice_state;   /* enum gp_proto_slice */
+	u32 changed;       /* enum gp_proto_daemon_set: by a user, which overrides its rule */
+	u32 reserved;
+	u64 longest_ns;  /* the longest time that it was held, by whatever */
+	u32 latency_of;  /* 1: announced requests; 0: bursts of work */
+	u32 slice_state; /* enum gp_proto_slice */
 	u64 latency_count, latency_p50_ns, latency_p99_ns; /* from arrival to completion */
 	u32 slice_us;                                      /* confirmed: as the driver reports it */
 	s32 slice_error;                                   /* failed: -errno */
@@ -229,6 +231,9 @@ enum gp_proto_decision_kind { /* the first as enum gp_sched_action_kind */
 			       * and is let go: away, other_name (the owner), waited_ns */
 			      GP_DECISION_KEPT,
 			      GP_DECISION_LET_GO,
+			      /* a user set the job's priority, class or weight: why is enum
+			       * gp_proto_daemon_set, one of them; other_name is the user */
+			      GP_DECISION_SET,
 };
 
 /* A line of the record: the observation and the action. As struct gp_sched_reason, with names. */

@@ -63,9 +63,9 @@ static const struct field job_fields[] = {
 	J(latency_of, U32), J(slice_state, U32), J(latency_count, U64), J(latency_p50_ns, U64),
 	J(latency_p99_ns, U64), J(slice_us, U32), J(slice_error, S32), J(activity, U32),
 	J(share_ppm, U32), J(active_ns, U64), J(switches, U64), J(switched_out, U64),
-	J(lost_ns, U64), J(kept, U32), J(keep_error, S32), J(longest_ns, U64), J(memory, U64),
-	J(swapped, U64), J(swap_said, TEXT), J(owner, TEXT), J(name, TEXT), J(group, TEXT),
-	J(rule, TEXT),
+	J(lost_ns, U64), J(kept, U32), J(keep_error, S32), J(changed, U32), J(longest_ns, U64),
+	J(memory, U64), J(swapped, U64), J(swap_said, TEXT), J(owner, TEXT), J(name, TEXT),
+	J(group, TEXT), J(rule, TEXT),
 	{0},
 };
 /* clang-format on */
@@ -171,9 +171,9 @@ bool gp_proto_diary_read(const char *text, size_t len, struct gp_proto_diary_lin
 
 const char *gp_proto_decision_kind_name(u32 kind)
 {
-	static const char *const names[] = {"suspend",   "resume", "share", "renew", "timer",
-					    "note",      "done",   "came",  "went",  "stand_down",
-					    "act_again", "kept",   "let_go"};
+	static const char *const names[] = {"suspend",   "resume", "share",  "renew", "timer",
+					    "note",      "done",   "came",   "went",  "stand_down",
+					    "act_again", "kept",   "let_go", "set"};
 
 	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
 }

@@ -44,6 +44,12 @@ bool gp_slurm_ended(const struct gp_slurm_connection *connection)
 				      (peer.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)));
 }
 
+/* Rounded up: a wait of 0 would spin. */
+static int wait_ms(u64 now, u64 end)
+{
+	return (int)((end - now + GP_NS_PER_MS - 1) / GP_NS_PER_MS);
+}
+
 /* Waits for the answer to the last request, until `end`; others are late ones, of requests that
  * were not waited for. What has come is read in any case: answers that lie there leave gpreemptd no
  * room for more. 0, also when it is a refusal; -errno: there is none. */
@@ -62,8 +68,7 @@ static int receive(struct gp_slurm_connection *connection, struct gp_wire_messag
 			return 0;
 		if (now >= end)
 			return -ETIME;
-		if (error && poll(&ready, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 &&
-		    errno != EINTR)
+		if (error && poll(&ready, 1, wait_ms(now, end)) < 0 && errno != EINTR)
 			return -errno;
 	}
 }
@@ -81,7 +86,7 @@ static int push(const struct gp_slurm_connection *connection, u16 type, const vo
 
 		if (error != -EAGAIN || now >= end)
 			return error;
-		if (poll(&room, 1, (int)((end - now) / GP_NS_PER_MS) + 1) < 0 && errno != EINTR)
+		if (poll(&room, 1, wait_ms(now, end)) < 0 && errno != EINTR)
 			return -errno;
 	}
 }
@@ -165,16 +170,23 @@ static void add(const struct gp_proto_msg_job *job, struct gp_slurm_account *out
 	out->longest_ns = GP_MAX(out->longest_ns, job->longest_ns);
 }
 
-int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, u32 uid, int timeout_ms,
-		     struct gp_slurm_account *out)
+static bool is_of(const struct gp_proto_msg_job *job, const struct gp_slurm_run *run)
+{
+	char group[GP_PROTO_NAME];
+
+	gp_slurm_group(run->job, group, sizeof(group));
+	return job->uid == run->uid && job->started_ns >= run->begun_ns &&
+	       strncmp(job->group, group, sizeof(group)) == 0;
+}
+
+int gp_slurm_account(struct gp_slurm_connection *connection, const struct gp_slurm_run *run,
+		     int timeout_ms, struct gp_slurm_account *out)
 {
 	struct gp_wire_message *answer = malloc(sizeof(*answer));
 	const struct gp_proto_msg_accounts *list;
 	struct gp_proto_msg_daemon_ask what = {0};
-	char group[GP_PROTO_NAME];
 	int total = answer ? 0 : -ENOMEM;
 
-	gp_slurm_group(job, group, sizeof(group));
 	*out = (struct gp_slurm_account){0};
 	while (total >= 0) {
 		total = ask(connection, GP_MSG_DAEMON_ACCOUNTS, &what, sizeof(what), timeout_ms,
@@ -187,8 +199,7 @@ int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, u32 uid, i
 			break;
 		}
 		for (u32 i = 0; i < list->count; i++)
-			if (list->accounts[i].job.uid == uid &&
-			    strncmp(list->accounts[i].job.group, group, sizeof(group)) == 0)
+			if (is_of(&list->accounts[i].job, run))
 				add(&list->accounts[i].job, out);
 		what.first += list->count;
 		if (!list->count || what.first >= (u64)total)

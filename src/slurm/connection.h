@@ -39,8 +39,13 @@ struct gp_slurm_account {
 	u64 ran_ns, held_ns, longest_ns, suspends;
 	u32 jobs; /* of gpreemptd: one for each time that the job had processes on a GPU */
 };
-/* Of this user's: any user may call a group "slurm-17". */
-int gp_slurm_account(struct gp_slurm_connection *connection, u32 job, u32 uid, int timeout_ms,
-		     struct gp_slurm_account *out);
+/* Whose account: any user may call a group "slurm-17", and a requeued job has the number of an
+ * earlier run. */
+struct gp_slurm_run {
+	u32 job, uid;
+	u64 begun_ns; /* of gp_monotonic_ns(); 0: not known */
+};
+int gp_slurm_account(struct gp_slurm_connection *connection, const struct gp_slurm_run *run,
+		     int timeout_ms, struct gp_slurm_account *out);
 
 #endif

@@ -5,16 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "proto/launch.h"
-
-bool gp_slurm_is_weight(const char *text)
-{
-	u64 number;
-
-	return gp_argument_u64(text, &number) && number >= 1 && number <= GP_LAUNCH_WEIGHT_MAX &&
-	       strlen(text) < sizeof(((struct gp_slurm_default *)0)->weight);
-}
 
 static struct gp_slurm_default *place_for(struct gp_slurm_settings *settings, const char *partition)
 {
@@ -39,11 +30,12 @@ static bool read_default(struct gp_slurm_settings *settings, const char *argumen
 	bool is_class = strncmp(key, "class", 5) == 0;
 	const char *rest = key + (is_class ? 5 : 6);
 	struct gp_slurm_default *place;
+	u32 weight = 0;
 
 	if (length >= (int)sizeof(key) || (!is_class && strncmp(key, "weight", 6) != 0) ||
 	    (*rest && (*rest != '.' || !rest[1])))
 		return false;
-	if (is_class ? !gp_proto_launch_is_class(value) : !gp_slurm_is_weight(value))
+	if (is_class ? !gp_proto_launch_is_class(value) : !gp_proto_launch_weight(value, &weight))
 		return false;
 	place = place_for(settings, *rest ? rest + 1 : "");
 	if (!place)
@@ -51,7 +43,7 @@ static bool read_default(struct gp_slurm_settings *settings, const char *argumen
 	if (is_class)
 		snprintf(place->job_class, sizeof(place->job_class), "%s", value);
 	else
-		snprintf(place->weight, sizeof(place->weight), "%s", value);
+		place->weight = weight;
 	return true;
 }
 
@@ -109,8 +101,8 @@ struct gp_slurm_default gp_slurm_settings_for(const struct gp_slurm_settings *se
 			continue;
 		if (*from->job_class && (own || !*out.job_class))
 			memcpy(out.job_class, from->job_class, sizeof(out.job_class));
-		if (*from->weight && (own || !*out.weight))
-			memcpy(out.weight, from->weight, sizeof(out.weight));
+		if (from->weight && (own || !out.weight))
+			out.weight = from->weight;
 	}
 	return out;
 }

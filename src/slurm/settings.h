@@ -14,7 +14,8 @@ enum { GP_SLURM_PARTITIONS = 64, GP_SLURM_NAME = 64 };
 
 struct gp_slurm_default {
 	char partition[GP_SLURM_NAME]; /* "": all */
-	char job_class[16], weight[8]; /* "": not given */
+	char job_class[16];            /* "": not given */
+	unsigned int weight;           /* 0: not given */
 };
 
 struct gp_slurm_settings {
@@ -26,13 +27,12 @@ struct gp_slurm_settings {
 	size_t count;
 };
 
-bool gp_slurm_is_weight(const char *text);
 /* One argument of plugstack.conf; false: it is wrong, and changes nothing. */
 bool gp_slurm_settings_read(struct gp_slurm_settings *settings, const char *argument);
 /* The directory of a node; "": the usual one. */
 void gp_slurm_settings_directory(const struct gp_slurm_settings *settings, const char *node,
 				 char *out, size_t size);
-/* The values of a partition; "" where none is given. */
+/* The values of a partition; "" and 0 where none is given. */
 struct gp_slurm_default gp_slurm_settings_for(const struct gp_slurm_settings *settings,
 					      const char *partition);
 

@@ -31,7 +31,7 @@
 SPANK_PLUGIN(gpreempt, 1)
 
 #define WAIT_MS        1000 /* for one answer of gpreemptd */
-#define ACCOUNT_S      20   /* for the accounting as a whole */
+#define ACCOUNT_S      60   /* for the accounting as a whole */
 #define EPILOG_WAIT_MS 5000 /* of it, the job's end waits for this */
 
 /* Where `make install` or the package puts it. In the file as text, for the test of the package. */
@@ -39,7 +39,8 @@ static const char agent_path[] __attribute__((used)) = GP_SLURM_AGENT;
 
 /* A plugin has no handle that could own it. */
 static struct gp_slurm_settings settings;
-static char job_class[16], job_weight[8];
+static char job_class[16];
+static u32 job_weight;
 
 /* ---- options ---- */
 
@@ -57,12 +58,11 @@ static int take_class(int value, const char *text, int remote)
 static int take_weight(int value, const char *text, int remote)
 {
 	(void)value, (void)remote;
-	if (!gp_slurm_is_weight(text)) {
+	if (!gp_proto_launch_weight(text, &job_weight)) {
 		slurm_error("invalid --gpreempt-weight '%s' (use 1 to %u)", text,
 			    GP_LAUNCH_WEIGHT_MAX);
 		return -1;
 	}
-	snprintf(job_weight, sizeof(job_weight), "%s", text);
 	return 0;
 }
 
@@ -84,12 +84,46 @@ static void read_settings(int count, char **arguments)
 	}
 }
 
+/* The node: as Slurm calls it, or else its host. */
+static const char *node_name(void)
+{
+	static char host[256] = "?";
+	const char *node = getenv("SLURMD_NODENAME");
+
+	if (node)
+		return node;
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = 0;
+	return host;
+}
+
+/* The directory of gpreemptd on this node, for what follows in this process: that of
+ * plugstack.conf, or else slurmd's own. NULL: the usual one. */
+static const char *use_directory(void)
+{
+	char directory[512];
+	const char *used;
+
+	gp_slurm_settings_directory(&settings, node_name(), directory, sizeof(directory));
+	if (*directory)
+		setenv("GPREEMPT_DIR", directory, 1);
+	used = getenv("GPREEMPT_DIR");
+	return used && *used ? used : NULL;
+}
+
 GP_SLURM_EXPORT int slurm_spank_init(spank_t spank, int count, char **arguments)
 {
+	uint32_t job = 0;
+
 	read_settings(count, arguments);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(options); i++) {
 		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
 			slurm_debug("gpreempt: --%s is not available here", options[i].name);
+	}
+	/* In slurmstepd, as root: a requeued job has the number of one that is over. */
+	if (spank_remote(spank) == 1 && spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
+		use_directory();
+		gp_slurm_mark_begin(job);
 	}
 	return 0;
 }
@@ -112,31 +146,46 @@ static int job_set(void *data, const char *name, const char *value, bool replace
 	return error == ESPANK_SUCCESS || error == ESPANK_ENV_EXISTS ? 0 : -ENOMEM;
 }
 
-static int give_agent(spank_t spank, const struct gp_slurm_default *wish)
+static int job_unset(void *data, const char *name)
 {
-	struct gp_proto_launch launch = {.data = spank, .get = job_get, .set = job_set};
-	/* Of slurmd: the job's variables may be those of another node, where it called srun. */
-	const char *usual = getenv("GPREEMPT_DIR"), *node = getenv("SLURMD_NODENAME");
-	char group[32], directory[512];
-	uint32_t job = 0;
-	int error = -EINVAL;
+	spank_err_t error = spank_unsetenv(data, name);
 
-	if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS)
-		error = 0;
+	return error == ESPANK_SUCCESS || error == ESPANK_ENV_NOEXIST ? 0 : -ENOMEM;
+}
+
+/* The one beside settings.agent that --ahead auto needs; false: it is not there. */
+static bool auto_agent(char *out, size_t size)
+{
+	const char *name = strrchr(settings.agent, '/');
+
+	return name &&
+	       snprintf(out, size, "%.*s/%s", (int)(name - settings.agent), settings.agent,
+			GP_LAUNCH_AUTO_LIBRARY) < (int)size &&
+	       access(out, R_OK) == 0;
+}
+
+static int give_agent(spank_t spank, const struct gp_slurm_default *found)
+{
+	struct gp_proto_launch launch = {.data = spank,
+					 .get = job_get,
+					 .set = job_set,
+					 .unset = job_unset};
+	char group[32], library[sizeof(settings.agent) + 32];
+	/* Where the plugins look for gpreemptd: the job's own variable may be that of another node,
+	 * where it called srun. */
+	struct gp_proto_launch_wish wish = {.group = group,
+					    .weight = found->weight,
+					    .directory = use_directory()};
+	uint32_t job = 0;
+
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+		return -EINVAL;
 	gp_slurm_group(job, group, sizeof(group));
-	if (!error)
-		error = job_set(spank, GP_LAUNCH_GROUP, group, true);
-	if (!error && *wish->job_class)
-		error = job_set(spank, GP_LAUNCH_CLASS, wish->job_class, true);
-	if (!error && *wish->weight)
-		error = job_set(spank, GP_LAUNCH_WEIGHT, wish->weight, true);
-	/* Where the plugins on this node look for gpreemptd. */
-	gp_slurm_settings_directory(&settings, node ? node : "", directory, sizeof(directory));
-	if (usual && *usual)
-		snprintf(directory, sizeof(directory), "%s", usual);
-	if (!error && *directory)
-		error = job_set(spank, "GPREEMPT_DIR", directory, true);
-	return error ? error : gp_proto_launch_load(&launch, settings.agent);
+	if (*found->job_class)
+		wish.job_class = found->job_class;
+	if (!gp_proto_launch_is_auto(&launch, &wish) || !auto_agent(library, sizeof(library)))
+		snprintf(library, sizeof(library), "%s", settings.agent);
+	return gp_proto_launch_prepare(&launch, &wish, library);
 }
 
 /* In slurmstepd, before the tasks of the step start. */
@@ -154,9 +203,9 @@ GP_SLURM_EXPORT int slurm_spank_user_init(spank_t spank, int count, char **argum
 	wish = gp_slurm_settings_for(&settings, partition);
 	if (*job_class)
 		memcpy(wish.job_class, job_class, sizeof(wish.job_class));
-	if (*job_weight)
-		memcpy(wish.weight, job_weight, sizeof(wish.weight));
-	if (!*wish.job_class && !*wish.weight)
+	if (job_weight)
+		wish.weight = job_weight;
+	if (!*wish.job_class && !wish.weight)
 		return 0;
 	if (access(settings.agent, R_OK)) {
 		slurm_error("gpreempt: cannot read %s: %s; the job runs without the agent",
@@ -172,40 +221,29 @@ GP_SLURM_EXPORT int slurm_spank_user_init(spank_t spank, int count, char **argum
 
 /* ---- the end of the job ---- */
 
-static void account(struct gp_slurm_connection *connection, uint32_t job, uid_t uid,
-		    const char *node)
+static void account(struct gp_slurm_connection *connection, const struct gp_slurm_run *run)
 {
 	struct gp_slurm_account used;
-	char text[256];
+	char text[512];
 
-	if (gp_slurm_account(connection, job, uid, WAIT_MS, &used) || !used.jobs)
+	if (gp_slurm_account(connection, run, WAIT_MS, &used) || !used.jobs)
 		return;
 	snprintf(text, sizeof(text),
-		 "gpreempt %s: ran=%.3fs held=%.3fs suspensions=%llu longest_hold=%.3fs", node,
-		 (double)used.ran_ns / 1e9, (double)used.held_ns / 1e9,
+		 "gpreempt %s: ran=%.3fs held=%.3fs suspensions=%llu longest_hold=%.3fs",
+		 node_name(), (double)used.ran_ns / 1e9, (double)used.held_ns / 1e9,
 		 (unsigned long long)used.suspends, (double)used.longest_ns / 1e9);
-	gp_slurm_comment_add(job, text);
+	gp_slurm_comment_add(run->job, text);
 }
 
-static void end_job(uint32_t job, uid_t uid)
+static void end_job(const struct gp_slurm_run *run)
 {
 	struct gp_slurm_connection connection = {.fd = -1};
-	const char *name = getenv("SLURMD_NODENAME");
-	char node[256] = "?", directory[512];
 
-	if (name)
-		snprintf(node, sizeof(node), "%s", name);
-	else
-		gethostname(node, sizeof(node) - 1);
-	gp_slurm_settings_directory(&settings, node, directory, sizeof(directory));
-	if (*directory)
-		setenv("GPREEMPT_DIR", directory, 1);
-	gp_slurm_mark(job, false);
 	if (gp_slurm_open(&connection, WAIT_MS))
 		return;
-	(void)gp_slurm_hold(&connection, job, false, WAIT_MS);
+	(void)gp_slurm_hold(&connection, run->job, false, WAIT_MS);
 	if (settings.account && connection.fd >= 0)
-		account(&connection, job, uid, node);
+		account(&connection, run);
 	gp_slurm_close(&connection);
 }
 
@@ -214,21 +252,23 @@ static void end_job(uint32_t job, uid_t uid)
 GP_SLURM_EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
 {
 	u64 end = gp_monotonic_ns() + EPILOG_WAIT_MS * GP_NS_PER_MS;
-	uint32_t job = 0;
-	uid_t uid = (uid_t)-1;
+	struct gp_slurm_run run = {0};
 	pid_t pid;
 
 	read_settings(count, arguments); /* there was no slurm_spank_init() in this process */
-	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
-	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
+	if (spank_get_item(spank, S_JOB_ID, &run.job) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &run.uid) != ESPANK_SUCCESS)
 		return 0;
+	/* Here: the job may begin again when the epilog has ended. */
+	use_directory();
+	run.begun_ns = gp_slurm_mark_over(run.job);
 	pid = fork();
 	if (pid == 0) {
 		signal(SIGALRM, SIG_DFL);
 		alarm(ACCOUNT_S);
 		setsid();
 		gp_spawn_silence(); /* slurmd may read the epilog's output up to its end */
-		end_job(job, uid);
+		end_job(&run);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0 && gp_monotonic_ns() < end)

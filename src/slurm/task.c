@@ -46,7 +46,8 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 /* A plugin has no handle that could own it; slurmd calls from many threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_slurm_holds holds = {.connection = {.fd = -1}};
-static u32 late; /* calls without an answer, one after the other */
+static u32 late;       /* calls without an answer, one after the other */
+static bool all_asked; /* this connection was asked for all marked jobs */
 
 /* While jobs are suspended, a thread notices that gpreemptd has ended and asks a new one for the
  * holds. */
@@ -54,7 +55,7 @@ static pthread_t renewer;
 static pid_t renewer_process; /* 0: no thread */
 static pthread_t loader;      /* which may fork to become a daemon */
 static bool ending;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed; /* waits by the monotonic clock: the other one can be set */
 
 static u64 in_ms(u64 ms)
 {
@@ -63,32 +64,52 @@ static u64 in_ms(u64 ms)
 
 /* ---- the thread that renews ---- */
 
-/* On a new connection: the holds of the last one ended with it. */
+/* All that are marked. If they cannot be listed now (descriptors may be used up), once more later:
+ * all_asked stays false. */
 static void renew_all(void)
 {
-	size_t marks = gp_slurm_holds_renew(&holds);
+	static int last; /* what was logged */
+	int marks = gp_slurm_holds_renew(&holds), error = GP_MIN(marks, 0);
 
+	all_asked = !error;
+	if (error && error != last)
+		slurm_error("gpreempt: cannot list the suspended jobs: %s; trying again",
+			    strerror(-error));
 	if (marks > GP_SLURM_JOBS)
-		slurm_error("gpreempt: %zu jobs are suspended; the GPU work of %zu of them is not "
+		slurm_error("gpreempt: %d jobs are suspended; the GPU work of %d of them is not "
 			    "held again",
 			    marks, marks - GP_SLURM_JOBS);
+	last = error;
+}
+
+static bool is_in(const u32 *jobs, size_t count, u32 job)
+{
+	while (count && jobs[count - 1] != job)
+		count--;
+	return count > 0;
 }
 
 /* Marks of jobs that ended without the epilog of the SPANK plugin (it is not installed, or the node
- * went down): a job with such a number would be held. Without the lock: it reads all processes. */
+ * went down): a job with such a number would be held. The first look is without the lock: it reads
+ * all sockets. If it finds any there is a second one: the list of sockets can lack one while it
+ * changes, and a job may have been suspended meanwhile. */
 static void tidy(void)
 {
 	struct gp_root live = {.dir = ""};
-	u32 jobs[TIDY_JOBS];
+	u32 first[TIDY_JOBS], jobs[TIDY_JOBS];
+	size_t found, count;
 
 	pthread_mutex_unlock(&lock);
-	size_t count = gp_slurm_marks_lost(&live, TIDY_S, jobs, TIDY_JOBS);
+	found = gp_slurm_marks_lost(&live, TIDY_S, first, TIDY_JOBS);
 	pthread_mutex_lock(&lock);
+	count = found ? gp_slurm_marks_lost(&live, TIDY_S, jobs, TIDY_JOBS) : 0;
 	/* Bounded as a whole: slurmd waits for the lock. */
 	u64 end = in_ms(LATE_MS);
 
 	for (size_t i = 0; i < count; i++) {
-		gp_slurm_mark(jobs[i], false);
+		if (!is_in(first, found, jobs[i]))
+			continue;
+		gp_slurm_unmark(jobs[i]);
 		if (holds.connection.fd >= 0)
 			(void)gp_slurm_holds_ask(&holds, jobs[i], false, end);
 	}
@@ -97,18 +118,30 @@ static void tidy(void)
 /* Asks a new gpreemptd for all holds, and one that did not read for those that are left. */
 static void renew_some(void)
 {
-	if (!gp_slurm_ended(&holds.connection)) {
-		gp_slurm_holds_settle(&holds, in_ms(LATE_MS));
-	} else if (gp_slurm_open(&holds.connection, LATE_MS) == 0) {
+	bool fresh = gp_slurm_ended(&holds.connection);
+
+	if (fresh && gp_slurm_holds_open(&holds, LATE_MS))
+		return;
+	gp_slurm_holds_check(&holds);
+	if (fresh || !all_asked)
 		renew_all();
-		gp_slurm_holds_settle(&holds, in_ms(RENEW_WAIT_MS));
-	}
+	gp_slurm_holds_settle(&holds, in_ms(fresh ? RENEW_WAIT_MS : LATE_MS));
 }
 
 /* Without a connection nothing is: what gpreemptd had ended with it. */
 static bool is_owed(void)
 {
-	return holds.count && holds.connection.fd >= 0;
+	return (holds.count || holds.held_count) && holds.connection.fd >= 0;
+}
+
+static void init_condition(void)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 }
 
 static void *renew(void *unused)
@@ -120,6 +153,9 @@ static void *renew(void *unused)
 	while (!ending) {
 		now = gp_monotonic_ns();
 		if (!tidied_ns || now - tidied_ns >= TIDY_S * GP_NS_PER_S) {
+			/* A child of slurmd may have asked for them too, and ended them with its
+			 * connection. */
+			all_asked &= !tidied_ns;
 			tidied_ns = now;
 			tidy();
 			continue; /* it may have been told to end while the lock was free */
@@ -129,8 +165,7 @@ static void *renew(void *unused)
 			continue;
 		}
 		renew_some();
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += RENEW_S;
+		until = gp_timespec(gp_monotonic_ns() + RENEW_S * GP_NS_PER_S);
 		pthread_cond_timedwait(&changed, &lock, &until);
 	}
 	pthread_mutex_unlock(&lock);
@@ -162,7 +197,7 @@ static void forked(void)
 	bool renewed = renewer_process != 0;
 
 	pthread_mutex_init(&lock, NULL);
-	pthread_cond_init(&changed, NULL);
+	init_condition();
 	gp_slurm_close(&holds.connection);
 	renewer_process = 0;
 	if (renewed && pthread_equal(pthread_self(), loader))
@@ -181,7 +216,7 @@ static int hold(u32 job, bool on)
 	for (int tries = 0; tries < 2; tries++) {
 		bool fresh = connection->fd < 0;
 
-		status = fresh ? gp_slurm_open(connection, gp_slurm_left_ms(end)) : 0;
+		status = fresh ? gp_slurm_holds_open(&holds, gp_slurm_left_ms(end)) : 0;
 		if (!status && fresh)
 			renew_all();
 		if (!status)
@@ -199,9 +234,20 @@ static int hold(u32 job, bool on)
 
 static void change(u32 job, bool on)
 {
+	bool marked = false;
+	int status;
+
+	/* Before the lock is waited for: the epilog may come meanwhile. */
+	if (on && !gp_slurm_mark(job, &marked)) {
+		slurm_debug("gpreempt: job %u has ended; it is not held", job);
+		return;
+	}
 	pthread_mutex_lock(&lock);
-	gp_slurm_mark(job, on);
-	int status = hold(job, on);
+	if (!on)
+		gp_slurm_unmark(job);
+	status = hold(job, on);
+	if (marked)
+		gp_slurm_holds_watch(&holds, job);
 	start_renewing();
 	pthread_mutex_unlock(&lock);
 
@@ -219,6 +265,7 @@ GP_SLURM_EXPORT int init(void)
 	/* slurmstepd loads the plugin as well. */
 	if (strcmp(program_invocation_short_name, "slurmd") != 0)
 		return 0;
+	init_condition();
 	loader = pthread_self();
 	(void)pthread_atfork(NULL, NULL, forked);
 	/* A slurmd that was started again has its jobs still. */

@@ -55,6 +55,7 @@ static void every_field_of_a_job_comes_back(void **state)
 	ends_with_nul(job->rule, sizeof(job->rule));
 	ends_with_nul(job->owner, sizeof(job->owner));
 	ends_with_nul(job->swap_said, sizeof(job->swap_said));
+	job->reserved = 0;
 	job->held_since = GP_DAEMON_NEVER;
 	job->held_for = GP_DAEMON_NONE;
 	back = written_and_read(&line);

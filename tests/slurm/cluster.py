@@ -214,7 +214,9 @@ class Cluster:
         machine = dict(line.split("=", 1) for line in machine if line.startswith(("GPREEMPT_VGPU", "LD_PRELOAD=")))
         os.makedirs(self.sockets(node), 0o755, exist_ok=True)
         self.machine[node] = machine
-        self.write("gpreemptd.conf", "[daemon]\nmode = act\nstand_down = no\noperation_timeout = 30s\n")
+        # The rule takes no job of Slurm out of its group, if gpreemptd knows it by its control group.
+        self.write("gpreemptd.conf", "[daemon]\nmode = act\nstand_down = no\noperation_timeout = 30s\n" +
+                   ("[rule all]\nexecutable = *\ngroup = all\n" if self.freeze else ""))
         self.start_gpreemptd(node)
         self.start_slurmd(node)
 
@@ -300,7 +302,8 @@ class Cluster:
             if found:
                 return found
             if time.monotonic() > deadline:
-                raise AssertionError(f"{message}\n{self.describe()}")
+                # The message is last: of a long output the test runner shows the end.
+                raise AssertionError(f"{self.describe()}\n{message}")
             time.sleep(0.05)
 
     def describe(self):
@@ -308,13 +311,27 @@ class Cluster:
         for path in sorted(glob.glob(os.path.join(self.place, "*.log")) + glob.glob(os.path.join(self.home, "*.out"))):
             with open(path, errors="replace") as file:
                 parts.append(f"--- {os.path.basename(path)}\n" + "".join(file.readlines()[-12:]))
+        parts += [f"{name}: ended with status {process.poll()}" for name, process in self.started.items() if process.poll() is not None]
         for node in self.nodes:
-            parts.append(self.gpreempt(node, "log", "--lines", "12").stdout)
+            log = self.gpreempt(node, "log", "--lines", "12")
+            parts.append(f"--- {node}\n{log.stdout}{log.stderr}")
+            if log.returncode and "gpreemptd-" + node in self.started:
+                parts.append(self.threads(self.started["gpreemptd-" + node].pid))
             parts += [json.dumps(job) for job in self.jobs(node)]
             parts += [f"mapped: {self.mapped(node, job['pid'])}, " + subprocess.run(
                 ["ps", "-o", "pid,stat,wchan:20,time,args", "-p", str(job["pid"])], stdout=subprocess.PIPE, text=True).stdout
                 for job in self.jobs(node)]
         return "\n".join(parts)
+
+    def threads(self, pid):
+        """Where the threads of a process wait."""
+        lines = []
+        for task in sorted(glob.glob(f"/proc/{pid}/task/*")):
+            try:
+                lines += [f"{os.path.basename(task)}: {open(os.path.join(task, name)).read().strip()}" for name in ("wchan", "syscall", "stack")]
+            except OSError as error:
+                lines.append(f"{task}: {error}")
+        return "\n".join(lines)
 
     # ---- jobs ----
 
@@ -336,7 +353,7 @@ class Cluster:
     def marks(self, node):
         """Jobs that the task plugin of a node has marked as suspended."""
         try:
-            return os.listdir(os.path.join(self.sockets(node), "slurm"))
+            return [name for name in os.listdir(os.path.join(self.sockets(node), "slurm")) if name.isdigit()]
         except FileNotFoundError:
             return []
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/file.h"
 #include "proto/daemon.h"
 #include "proto/directory.h"
 #include "proto/wire.h"
@@ -22,7 +24,7 @@
 #include "slurm/marks.h"
 #include "testlib.h"
 
-enum { WAIT_MS = 20000, SHORT_MS = 100 };
+enum { WAIT_MS = 20000, SHORT_MS = 100, MANY_MS = 90000 };
 
 enum how { ANSWERS, ANSWERS_TWICE, LATE_ONCE, REFUSES, FLOODS, TWO_USERS };
 
@@ -65,6 +67,7 @@ static void send_accounts(int client, u32 serial)
 	for (int i = 0; i < 2; i++) {
 		list->accounts[i].job.uid = i ? 2000 : 1000;
 		list->accounts[i].job.suspends = i ? 5 : 3;
+		list->accounts[i].job.started_ns = 100;
 		strcpy(list->accounts[i].job.group, "slurm-17");
 	}
 	gp_wire_send(client, GP_MSG_DAEMON_ACCOUNTS, serial, 2, list, size, -1);
@@ -226,18 +229,24 @@ static void an_answer_that_was_not_read_does_not_hide_the_end(void **state)
 	gp_slurm_close(&connection);
 }
 
-static void an_account_is_of_the_user_of_the_job(void **state)
+static void an_account_is_of_the_user_and_the_run_of_the_job(void **state)
 {
 	struct gp_slurm_connection connection = {.fd = -1};
+	struct gp_slurm_run run = {.job = 17, .uid = 1000, .begun_ns = 100};
 	struct gp_slurm_account account;
 	pid_t pid = daemon_start(TWO_USERS);
 
 	(void)state;
 	assert_int_equal(gp_slurm_open(&connection, WAIT_MS), 0);
-	assert_int_equal(gp_slurm_account(&connection, 17, 1000, WAIT_MS, &account), 0);
+	assert_int_equal(gp_slurm_account(&connection, &run, WAIT_MS, &account), 0);
 	assert_int_equal(account.jobs, 1);
 	assert_int_equal(account.suspends, 3);
-	assert_int_equal(gp_slurm_account(&connection, 18, 1000, WAIT_MS, &account), 0);
+	/* An earlier run of the job was suspended, not this one. */
+	run.begun_ns = 101;
+	assert_int_equal(gp_slurm_account(&connection, &run, WAIT_MS, &account), 0);
+	assert_int_equal(account.jobs, 0);
+	run = (struct gp_slurm_run){.job = 18, .uid = 1000};
+	assert_int_equal(gp_slurm_account(&connection, &run, WAIT_MS, &account), 0);
 	assert_int_equal(account.jobs, 0);
 	gp_slurm_close(&connection);
 	daemon_end(pid);
@@ -273,14 +282,14 @@ static void a_gpreemptd_that_does_not_read_ends_no_hold(void **state)
 static void what_finds_no_room_is_asked_later(void **state)
 {
 	static struct gp_slurm_holds holds = {.connection = {.fd = -1}};
-	u64 end = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
+	u64 end;
 	pid_t pid;
 
 	(void)state;
 	seen = mmap(NULL, JOBS_SEEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(seen != MAP_FAILED);
 	for (u32 job = 1; job <= GP_SLURM_JOBS; job++)
-		gp_slurm_mark(job, true);
+		assert_true(gp_slurm_mark(job, NULL));
 	pid = daemon_start(ANSWERS);
 	assert_int_equal(gp_slurm_open(&holds.connection, WAIT_MS), 0);
 	kill(pid, SIGSTOP);
@@ -292,6 +301,7 @@ static void what_finds_no_room_is_asked_later(void **state)
 	assert_int_equal(gp_slurm_holds_ask(&holds, 2, false, 0), -ETIME);
 	assert_int_equal(gp_slurm_holds_ask(&holds, GP_SLURM_JOBS, false, 0), -ETIME);
 	kill(pid, SIGCONT);
+	end = gp_monotonic_ns() + MANY_MS * GP_NS_PER_MS;
 	while (holds.count && gp_monotonic_ns() < end)
 		gp_slurm_holds_settle(&holds, gp_monotonic_ns() + SHORT_MS * GP_NS_PER_MS);
 	assert_int_equal(holds.count, 0);
@@ -299,7 +309,7 @@ static void what_finds_no_room_is_asked_later(void **state)
 	assert_int_equal(gp_slurm_holds_ask(&holds, JOBS_SEEN, true, end), 1);
 	for (u32 job = 1; job <= GP_SLURM_JOBS; job++) {
 		assert_int_equal(seen[job], job > 2 && job < GP_SLURM_JOBS);
-		gp_slurm_mark(job, false);
+		gp_slurm_unmark(job);
 	}
 	/* A list that is full: the end of the connection ends all holds, and marks remain. */
 	kill(pid, SIGSTOP);
@@ -307,6 +317,7 @@ static void what_finds_no_room_is_asked_later(void **state)
 		assert_int_equal(gp_slurm_holds_ask(&holds, job, true, 0), -ETIME);
 	assert_int_equal(holds.connection.fd, -1);
 	assert_int_equal(holds.count, GP_SLURM_JOBS);
+	assert_int_equal(gp_slurm_holds_open(&holds, 0), -ETIME);
 	assert_int_equal(gp_slurm_holds_renew(&holds), 0);
 	assert_int_equal(holds.count, 0);
 	daemon_end(pid);
@@ -324,14 +335,14 @@ static void marks_outlive_the_program_that_made_them(void **state)
 
 	(void)state;
 	assert_int_equal(gp_slurm_marks(NULL, 0), 0);
-	gp_slurm_mark(17, false); /* was never there */
-	gp_slurm_mark(17, true);
-	gp_slurm_mark(17, true);
+	gp_slurm_unmark(17); /* was never there */
+	assert_true(gp_slurm_mark(17, NULL));
+	assert_true(gp_slurm_mark(17, NULL));
 	assert_int_equal(gp_slurm_marks(jobs, 4), 1);
 	assert_int_equal(jobs[0], 17);
-	gp_slurm_mark(4294967295u, true);
+	assert_true(gp_slurm_mark(4294967295u, NULL));
 	assert_int_equal(gp_slurm_marks(jobs, 1), 2);
-	gp_slurm_mark(17, false);
+	gp_slurm_unmark(17);
 	assert_int_equal(gp_slurm_marks(jobs, 4), 1);
 	assert_int_equal(jobs[0], 4294967295u);
 	/* Other files are not jobs. */
@@ -343,69 +354,249 @@ static void marks_outlive_the_program_that_made_them(void **state)
 	assert_int_equal(status.st_mode & 0777, 0700);
 }
 
-static void make_old(u32 job, s64 age_s)
+static void make_old_file(const char *name, s64 age_s)
 {
 	struct timespec at[2] = {{.tv_sec = time(NULL) - age_s}, {.tv_sec = time(NULL) - age_s}};
 	char path[sizeof(place) + 32];
 
-	gp_slurm_mark(job, true);
-	snprintf(path, sizeof(path), "%s/slurm/%u", place, job);
+	snprintf(path, sizeof(path), "%s/slurm/%s", place, name);
 	assert_int_equal(utimensat(AT_FDCWD, path, at, 0), 0);
 }
 
-static void make_process(u32 pid, const char *file, const void *data, size_t size)
+static void make_old(u32 job, s64 age_s)
+{
+	char name[16];
+
+	assert_true(gp_slurm_mark(job, NULL));
+	snprintf(name, sizeof(name), "%u", job);
+	make_old_file(name, age_s);
+}
+
+/* What the kernel shows of the sockets that slurmstepds listen on. */
+static void make_sockets(const char *text)
 {
 	char path[sizeof(place) + 64];
 
 	snprintf(path, sizeof(path), "%s/proc", place);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/proc/%u", place, pid);
+	snprintf(path, sizeof(path), "%s/proc/net", place);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/proc/%u/%s", place, pid, file);
-	assert_int_equal(gp_file_write_atomic(path, data, size), 0);
+	snprintf(path, sizeof(path), "%s/proc/net/unix", place);
+	assert_int_equal(gp_file_write_atomic(path, text, strlen(text)), 0);
 }
 
-static void marks_of_jobs_without_a_process_are_lost_after_a_while(void **state)
+/* A process that hangs in the kernel, and with it who reads what is shown of it. */
+static void make_hung_process(void)
 {
-	static const char environment[] = "A=1\0SLURM_JOB_ID=18\0B=";
+	char path[sizeof(place) + 64];
+
+	snprintf(path, sizeof(path), "%s/proc/9", place);
+	mkdir(path, 0700);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/proc/9/%s", place, i ? "environ" : "cmdline");
+		assert_int_equal(mkfifo(path, 0600), 0);
+	}
+}
+
+static void marks_of_jobs_without_a_step_are_lost_after_a_while(void **state)
+{
 	struct gp_root root = {.dir = place};
-	u32 jobs[4] = {0};
+	u32 jobs[8] = {0};
 
 	(void)state;
-	make_process(9, "environ", environment, sizeof(environment));
-	make_old(18, 100); /* has a process */
+	alarm(60);
+	make_sockets("Num       RefCount Protocol Flags    Type St Inode Path\n"
+		     "0: 2 0 10000 0001 01 1 /var/spool/slurmd/gpu_01_18.4294967291\n"
+		     "0: 2 0 10000 0001 01 2 /tmp/n1_1\n"
+		     "0: 3 0 0 1 3 3\n"
+		     "0: 2 0 10000 0001 01 4 n1_21.0\n"
+		     "0: 2 0 10000 0001 01 5 /x/n1_19x.0\n");
+	make_hung_process();
+	make_old(18, 100); /* its step has a socket */
 	make_old(19, 100);
 	make_old(20, 10);
-	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 1);
-	assert_int_equal(jobs[0], 19);
-	assert_int_equal(gp_slurm_marks_lost(&root, 200, jobs, 4), 0);
+	make_old(21, 100); /* the path of its socket was too long */
+	make_old(1, 100);
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 8), 2);
+	assert_int_equal(jobs[0] + jobs[1], 1 + 19);
+	assert_int_equal(gp_slurm_marks_lost(&root, 200, jobs, 8), 0);
+	/* Suspended again: its step may only be seen in a while. */
+	assert_true(gp_slurm_mark(19, NULL));
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 8), 1);
 	/* What cannot be read says nothing. */
 	root.dir = "/nonexistent";
-	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 0);
-	for (u32 job = 18; job <= 20; job++)
-		gp_slurm_mark(job, false);
+	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 8), 0);
+	alarm(0);
+	for (u32 job = 18; job <= 21; job++)
+		gp_slurm_unmark(job);
+	gp_slurm_unmark(1);
 }
 
-static void a_process_without_its_environment_belongs_to_the_job_of_its_group(void **state)
+static void a_job_that_is_over_is_not_marked_until_it_begins_again(void **state)
 {
-	static const char v2[] = "0::/system.slice/slurmstepd.scope/job_21/step_0/user/task_0\n";
-	static const char v1[] = "9:freezer:/slurm/uid_0/job_22\n1:name=systemd:/x/job_23x/job_2\n";
-	struct gp_root root = {.dir = place};
-	u32 jobs[4] = {0};
+	bool marked = true;
+	u32 jobs[4];
 
 	(void)state;
-	make_process(10, "cgroup", v2, sizeof(v2) - 1);
-	make_process(11, "cgroup", v1, sizeof(v1) - 1);
-	make_old(21, 100);
-	make_old(22, 100);
-	make_old(23, 100);
-	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 1);
-	assert_int_equal(jobs[0], 23);
-	/* Suspended again: its processes may only be seen in a while. */
-	gp_slurm_mark(23, true);
-	assert_int_equal(gp_slurm_marks_lost(&root, 60, jobs, 4), 0);
-	for (u32 job = 21; job <= 23; job++)
-		gp_slurm_mark(job, false);
+	assert_true(gp_slurm_mark(30, &marked) && marked);
+	gp_slurm_mark_over(30);
+	assert_false(gp_slurm_is_marked(30));
+	/* A suspension that comes late. */
+	assert_false(gp_slurm_mark(30, &marked));
+	assert_false(marked || gp_slurm_is_marked(30));
+	assert_int_equal(gp_slurm_marks(jobs, 4), 0);
+	/* It is requeued. */
+	gp_slurm_mark_begin(30);
+	assert_true(gp_slurm_mark(30, &marked) && marked);
+	gp_slurm_unmark(30);
+}
+
+static void the_epilog_knows_when_the_run_of_the_job_began(void **state)
+{
+	char path[sizeof(place) + 32];
+	u64 before = gp_monotonic_ns(), begun, second;
+
+	(void)state;
+	assert_int_equal(gp_slurm_mark_over(35), 0);
+	gp_slurm_mark_begin(35);
+	second = gp_monotonic_ns();
+	gp_slurm_mark_begin(35); /* its second step */
+	begun = gp_slurm_mark_over(35);
+	assert_true(begun >= before && begun <= second);
+	/* It is requeued. */
+	gp_slurm_mark_begin(35);
+	assert_true(gp_slurm_mark_over(35) >= second);
+	assert_int_equal(gp_slurm_mark_over(35), 0);
+	/* From before the last boot. */
+	snprintf(path, sizeof(path), "%s/slurm/35.begun", place);
+	assert_int_equal(gp_file_write_atomic(path, "18446744073709551614", 20), 0);
+	assert_int_equal(gp_slurm_mark_over(35), 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+	gp_slurm_mark_begin(35);
+	gp_slurm_mark_over(35);
+}
+
+/* On a node without the task plugin only epilogs see the directory. */
+static void what_earlier_epilogs_left_is_removed_by_the_next_one(void **state)
+{
+	(void)state;
+	gp_slurm_mark_over(31);
+	gp_slurm_mark_over(32);
+	assert_false(gp_slurm_mark(31, NULL) || gp_slurm_mark(32, NULL));
+	make_old_file("31.over", 100);
+	make_old(33, 100); /* a mark is not */
+	gp_slurm_mark_over(34);
+	assert_true(gp_slurm_mark(31, NULL));
+	assert_false(gp_slurm_mark(32, NULL) || gp_slurm_mark(34, NULL));
+	assert_true(gp_slurm_is_marked(33));
+	gp_slurm_unmark(31);
+	gp_slurm_unmark(33);
+}
+
+/* The epilog was read by gpreemptd before the request of slurmd, or came between both. */
+static void a_hold_that_comes_after_the_epilog_ends(void **state)
+{
+	static struct gp_slurm_holds holds = {.connection = {.fd = -1}};
+	u64 end = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
+	bool marked;
+	pid_t pid;
+
+	(void)state;
+	seen = mmap(NULL, JOBS_SEEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(seen != MAP_FAILED);
+	pid = daemon_start(ANSWERS);
+	assert_int_equal(gp_slurm_open(&holds.connection, WAIT_MS), 0);
+	for (u32 job = 40; job <= 41; job++) {
+		assert_true(gp_slurm_mark(job, &marked) && marked);
+		if (job == 40)
+			gp_slurm_mark_over(job);
+		assert_int_equal(gp_slurm_holds_ask(&holds, job, true, end), 1);
+		gp_slurm_holds_watch(&holds, job);
+		assert_int_equal(seen[job], 1);
+	}
+	gp_slurm_holds_check(&holds);
+	gp_slurm_holds_settle(&holds, end);
+	assert_int_equal(seen[40], 0);
+	assert_int_equal(seen[41], 1);
+	assert_int_equal(holds.held_count, 1);
+	/* One that is owed is not asked for any more. */
+	assert_int_equal(gp_slurm_holds_renew(&holds), 1);
+	gp_slurm_unmark(41);
+	seen[41] = 7;
+	gp_slurm_holds_settle(&holds, end);
+	assert_int_equal(holds.count, 0);
+	assert_int_equal(gp_slurm_holds_ask(&holds, 42, false, end), 1);
+	assert_int_equal(seen[41], 7);
+	gp_slurm_close(&holds.connection);
+	daemon_end(pid);
+	munmap(seen, JOBS_SEEN);
+	seen = NULL;
+}
+
+static void use_up_descriptors(struct rlimit *before)
+{
+	int next = dup(STDERR_FILENO);
+	struct rlimit now;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+	now = (struct rlimit){(rlim_t)next, before->rlim_max};
+	close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+}
+
+static void marks_that_cannot_be_looked_at_are_not_gone(void **state)
+{
+	static struct gp_slurm_holds holds = {.connection = {.fd = -1}};
+	u64 end = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
+	char path[sizeof(place) + 32];
+	struct rlimit before;
+	pid_t pid;
+
+	(void)state;
+	seen = mmap(NULL, JOBS_SEEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(seen != MAP_FAILED);
+	pid = daemon_start(ANSWERS);
+	assert_int_equal(gp_slurm_holds_open(&holds, WAIT_MS), 0);
+	assert_true(gp_slurm_mark(60, NULL) && gp_slurm_mark(61, NULL));
+	assert_int_equal(gp_slurm_holds_ask(&holds, 60, true, end), 1);
+	gp_slurm_holds_watch(&holds, 60);
+	snprintf(path, sizeof(path), "%s/slurm", place);
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			assert_int_equal(chmod(path, 0770), 0);
+		else
+			use_up_descriptors(&before);
+		bool is = gp_slurm_is_marked(60);
+		int marks = gp_slurm_marks(NULL, 0), renewed = gp_slurm_holds_renew(&holds);
+
+		gp_slurm_holds_check(&holds);
+		if (!i)
+			assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_true(is);
+		assert_int_equal(marks, i ? -EPERM : -EMFILE);
+		assert_int_equal(renewed, marks);
+		assert_int_equal(holds.count, 0);
+		assert_int_equal(holds.held_count, 1);
+	}
+	assert_int_equal(chmod(path, 0700), 0);
+	/* What is owed besides stays so. */
+	kill(pid, SIGSTOP);
+	while (!holds.count)
+		assert_int_equal(gp_slurm_holds_ask(&holds, 62, false, 0), -ETIME);
+	assert_int_equal(gp_slurm_holds_renew(&holds), 2);
+	assert_int_equal(holds.count, 3);
+	kill(pid, SIGCONT);
+	seen[62] = 1;
+	while (holds.count && gp_monotonic_ns() < end)
+		gp_slurm_holds_settle(&holds, gp_monotonic_ns() + SHORT_MS * GP_NS_PER_MS);
+	assert_int_equal(gp_slurm_holds_ask(&holds, 63, true, end), 1);
+	assert_true(seen[60] && seen[61] && !seen[62]);
+	for (u32 job = 60; job <= 61; job++)
+		gp_slurm_unmark(job);
+	gp_slurm_close(&holds.connection);
+	daemon_end(pid);
+	munmap(seen, JOBS_SEEN);
+	seen = NULL;
 }
 
 static void more_marks_than_there_is_room_for_are_counted(void **state)
@@ -415,10 +606,10 @@ static void more_marks_than_there_is_room_for_are_counted(void **state)
 
 	(void)state;
 	for (u32 job = 1000; job < 1000 + MARKS; job++)
-		gp_slurm_mark(job, true);
+		assert_true(gp_slurm_mark(job, NULL));
 	assert_int_equal(gp_slurm_marks(jobs, ROOM), before + MARKS);
 	for (u32 job = 1000; job < 1000 + MARKS; job++)
-		gp_slurm_mark(job, false);
+		gp_slurm_unmark(job);
 	assert_int_equal(gp_slurm_marks(jobs, ROOM), before);
 }
 
@@ -470,11 +661,15 @@ int main(void)
 		cmocka_unit_test(a_refusal_leaves_the_holds_of_other_jobs),
 		cmocka_unit_test(the_end_of_gpreemptd_is_noticed),
 		cmocka_unit_test(an_answer_that_was_not_read_does_not_hide_the_end),
-		cmocka_unit_test(an_account_is_of_the_user_of_the_job),
+		cmocka_unit_test(an_account_is_of_the_user_and_the_run_of_the_job),
 		cmocka_unit_test(a_gpreemptd_that_does_not_read_ends_no_hold),
 		cmocka_unit_test(what_finds_no_room_is_asked_later),
-		cmocka_unit_test(marks_of_jobs_without_a_process_are_lost_after_a_while),
-		cmocka_unit_test(a_process_without_its_environment_belongs_to_the_job_of_its_group),
+		cmocka_unit_test(a_hold_that_comes_after_the_epilog_ends),
+		cmocka_unit_test(marks_of_jobs_without_a_step_are_lost_after_a_while),
+		cmocka_unit_test(a_job_that_is_over_is_not_marked_until_it_begins_again),
+		cmocka_unit_test(the_epilog_knows_when_the_run_of_the_job_began),
+		cmocka_unit_test(what_earlier_epilogs_left_is_removed_by_the_next_one),
+		cmocka_unit_test(marks_that_cannot_be_looked_at_are_not_gone),
 		cmocka_unit_test(more_marks_than_there_is_room_for_are_counted),
 		cmocka_unit_test(marks_outlive_the_program_that_made_them),
 		cmocka_unit_test(a_program_that_hangs_ends_with_the_alarm),

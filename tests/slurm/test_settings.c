@@ -25,10 +25,10 @@ static void a_partition_comes_before_all(void **state)
 	assert_true(reads(&settings, "weight.high=100"));
 	found = gp_slurm_settings_for(&settings, "low");
 	assert_string_equal(found.job_class, "offline");
-	assert_string_equal(found.weight, "2");
+	assert_int_equal(found.weight, 2);
 	found = gp_slurm_settings_for(&settings, "high");
 	assert_string_equal(found.job_class, "normal");
-	assert_string_equal(found.weight, "100");
+	assert_int_equal(found.weight, 100);
 	found = gp_slurm_settings_for(&settings, "");
 	assert_string_equal(found.job_class, "normal");
 }
@@ -77,6 +77,7 @@ static void partitions_have_a_limit(void **state)
 
 static void the_agent_is_first_in_the_lists_and_there_once(void **state)
 {
+	const struct gp_proto_launch_wish nothing = {0};
 	struct gp_proto_launch launch;
 
 	(void)state;
@@ -84,12 +85,13 @@ static void the_agent_is_first_in_the_lists_and_there_once(void **state)
 	setenv("LD_PRELOAD", "/x/a.so /y/b.so", 1);
 	unsetenv("HSA_TOOLS_LIB");
 	unsetenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS");
-	assert_int_equal(gp_proto_launch_load(&launch, "/lib/" GP_LAUNCH_LIBRARY), 0);
+	assert_int_equal(gp_proto_launch_prepare(&launch, &nothing, "/lib/" GP_LAUNCH_LIBRARY), 0);
 	assert_string_equal(getenv("LD_PRELOAD"), "/lib/" GP_LAUNCH_LIBRARY ":/x/a.so /y/b.so");
 	assert_string_equal(getenv("HSA_TOOLS_LIB"), "/lib/" GP_LAUNCH_LIBRARY);
 	assert_string_equal(getenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS"), "1");
 	setenv("HSA_TOOLS_LIB", "/p.so /old/" GP_LAUNCH_LIBRARY, 1);
-	assert_int_equal(gp_proto_launch_load(&launch, "/new/" GP_LAUNCH_AUTO_LIBRARY), 0);
+	assert_int_equal(gp_proto_launch_prepare(&launch, &nothing, "/new/" GP_LAUNCH_AUTO_LIBRARY),
+			 0);
 	assert_string_equal(getenv("LD_PRELOAD"),
 			    "/new/" GP_LAUNCH_AUTO_LIBRARY ":/x/a.so /y/b.so");
 	assert_string_equal(getenv("HSA_TOOLS_LIB"), "/p.so /new/" GP_LAUNCH_AUTO_LIBRARY);

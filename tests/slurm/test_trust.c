@@ -101,11 +101,11 @@ static void marks_in_the_directory_of_another_user_do_not_count(void **state)
 	snprintf(path, sizeof(path), "%s/slurm", place);
 	assert_int_equal(chmod(place, 01777), 0);
 	as_user(OTHER_USER, mark_17);
-	assert_int_equal(gp_slurm_marks(NULL, 0), 0);
+	assert_int_equal(gp_slurm_marks(NULL, 0), -EPERM);
 	/* Root's, but open to all. */
 	assert_int_equal(chown(path, 0, 0), 0);
 	assert_int_equal(chmod(path, 0777), 0);
-	assert_int_equal(gp_slurm_marks(NULL, 0), 0);
+	assert_int_equal(gp_slurm_marks(NULL, 0), -EPERM);
 	assert_int_equal(chmod(path, 0700), 0);
 	assert_int_equal(gp_slurm_marks(NULL, 0), 1);
 }

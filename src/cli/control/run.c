@@ -34,66 +34,64 @@ enum {
 	OPTION_AHEAD = 256,
 };
 
-static int set_variable(const char *variable, u64 number)
-{
-	char value[32];
-
-	snprintf(value, sizeof(value), "%llu", (unsigned long long)number);
-	return setenv(variable, value, 1) ? -ENOMEM : 0;
-}
-
-static int set_number(const char *variable, const char *option, const char *text, u64 min, u64 max)
-{
-	u64 number;
-	int error = gp_option_count(&gp_cli_run, option, text, min, max, &number);
-
-	return error ? error : set_variable(variable, number);
-}
-
-static int set_duration(const char *variable, const char *option, const char *text, u64 max)
+static int take_duration(const char *option, const char *text, u64 max, u64 *us)
 {
 	u64 ns;
 	int error = gp_option_duration(&gp_cli_run, option, text, GP_NS_PER_US, max, &ns);
 
-	return error ? error : set_variable(variable, ns / GP_NS_PER_US);
+	if (!error)
+		*us = ns / GP_NS_PER_US;
+	return error;
 }
 
-static int set_ahead(const char *value)
+static int take_ahead(struct gp_proto_launch_wish *wish, const char *value)
 {
-	if (strcmp(value, "auto") != 0) {
-		unsetenv("GPREEMPT_AHEAD");
-		return set_duration("GPREEMPT_AHEAD_US", "ahead", value, AHEAD_MAX);
-	}
-	unsetenv("GPREEMPT_AHEAD_US");
-	return setenv("GPREEMPT_AHEAD", value, 1) ? -ENOMEM : 0;
+	bool automatic = strcmp(value, "auto") == 0;
+
+	wish->ahead = automatic ? GP_LAUNCH_AHEAD_AUTO : GP_LAUNCH_AHEAD_TIME;
+	return automatic ? 0 : take_duration("ahead", value, AHEAD_MAX, &wish->ahead_us);
+}
+
+static int take_number(const char *option, const char *text, u64 min, u64 max, u32 *out)
+{
+	u64 number;
+	int error = gp_option_count(&gp_cli_run, option, text, min, max, &number);
+
+	if (!error)
+		*out = (u32)number;
+	return error;
 }
 
 static int set(void *ctx, int id, const char *value)
 {
-	(void)ctx;
+	struct gp_proto_launch_wish *wish = ctx;
+
 	switch (id) {
 	case OPTION_PRIORITY:
-		return set_number("GPREEMPT_PRIORITY", "priority", value, 0, PRIORITY_MAX);
+		wish->has_priority = true;
+		return take_number("priority", value, 0, PRIORITY_MAX, &wish->priority);
 	case OPTION_WEIGHT:
-		return set_number(GP_LAUNCH_WEIGHT, "weight", value, 1, GP_LAUNCH_WEIGHT_MAX);
+		return take_number("weight", value, 1, GP_LAUNCH_WEIGHT_MAX, &wish->weight);
 	case OPTION_DEADLINE:
-		return set_duration("GPREEMPT_DEADLINE_US", "deadline", value, DEADLINE_MAX);
+		return take_duration("deadline", value, DEADLINE_MAX, &wish->deadline_us);
 	case OPTION_AHEAD:
-		return set_ahead(value);
+		return take_ahead(wish, value);
 	case OPTION_CLASS:
 		if (!gp_proto_launch_is_class(value)) {
 			return gp_usage_error(&gp_cli_run,
 					      "invalid class '%s' (use online, normal or offline)",
 					      value);
 		}
-		return setenv(GP_LAUNCH_CLASS, value, 1) ? -ENOMEM : 0;
+		wish->job_class = value;
+		return 0;
 	default:
 		if (!gp_proto_launch_is_group(value)) {
 			return gp_usage_error(
 				&gp_cli_run, "invalid group name '%s' (must be 1 to %d bytes long)",
 				value, GP_PROTO_NAME - 1);
 		}
-		return setenv(GP_LAUNCH_GROUP, value, 1) ? -ENOMEM : 0;
+		wish->group = value;
+		return 0;
 	}
 }
 
@@ -126,21 +124,18 @@ static int library_path(bool automatic, char *out, size_t size, struct gp_diag *
 	return 0;
 }
 
-static int prepare(struct gp_diag *diag)
+static int prepare(const struct gp_proto_launch_wish *wish, struct gp_diag *diag)
 {
-	const char *ahead = getenv("GPREEMPT_AHEAD");
-	bool automatic = ahead && strcmp(ahead, "auto") == 0;
 	struct gp_proto_launch launch;
 	char library[PATH_MAX];
-	int error = library_path(automatic, library, sizeof(library), diag);
+	int error;
 
+	gp_proto_launch_own(&launch);
+	error = library_path(gp_proto_launch_is_auto(&launch, wish), library, sizeof(library),
+			     diag);
 	if (error)
 		return error;
-	gp_proto_launch_own(&launch);
-	if (automatic)
-		error = gp_proto_launch_team(&launch);
-	if (!error)
-		error = gp_proto_launch_load(&launch, library);
+	error = gp_proto_launch_prepare(&launch, wish, library);
 	if (error)
 		return gp_fail(diag, error, "%s", strerror(-error));
 	return 0;
@@ -239,9 +234,10 @@ static void warn_in_container(struct gp_diag *diag)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
+	struct gp_proto_launch_wish wish = {0};
 	struct gp_command_diag sink;
 	char path[PATH_MAX];
-	int first, status = gp_command_parse(command, argc, argv, set, NULL, &first);
+	int first, status = gp_command_parse(command, argc, argv, set, &wish, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
@@ -251,7 +247,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	status = check(argv[first], path, sizeof(path), &sink.diag);
 	if (status)
 		return status;
-	if (prepare(&sink.diag))
+	if (prepare(&wish, &sink.diag))
 		return EXIT_FAILED;
 	warn_without_room(&sink.diag);
 	warn_in_container(&sink.diag);
