@@ -60,7 +60,8 @@ static void view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 	snprintf(out->cgroup, sizeof(out->cgroup), "%s", client->who.cgroup);
 }
 
-void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job *job)
+const struct gp_proto_msg_account *gp_daemon_account_end(struct gp_daemon *daemon,
+							 const struct gp_daemon_job *job)
 {
 	struct gp_daemon_accounts *accounts = &daemon->accounts;
 	struct gp_proto_msg_account *place;
@@ -71,13 +72,14 @@ void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job 
 	if (!accounts->items)
 		accounts->items = calloc(GP_DAEMON_ENDED, sizeof(*accounts->items));
 	if (!accounts->items)
-		return;
+		return NULL;
 	place = &accounts->items[accounts->count++ % GP_DAEMON_ENDED];
 	view(daemon, job, place);
 	place->job.ended_ns = gp_monotonic_ns();
 	place->job.held_since = GP_DAEMON_NEVER;
 	place->job.held_for = GP_DAEMON_NONE;
 	place->job.backlog = GP_DAEMON_UNKNOWN;
+	return place;
 }
 
 static bool had(const u32 *pids, u32 pid)

@@ -85,8 +85,6 @@ void gp_daemon_agent_rule(struct gp_daemon_client *client)
 static int hello(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	struct gp_daemon *daemon = client->daemon;
-	const struct gp_daemon_config_rule *rule =
-		gp_daemon_rule_find(&daemon->config, &client->who);
 	struct gp_proto_msg_hello it;
 
 	if (!gp_wire_fits(message, sizeof(it), 0, 0))
@@ -106,9 +104,6 @@ static int hello(struct gp_daemon_client *client, const struct gp_wire_message *
 	gp_wire_text(client->group, sizeof(client->group), it.group, sizeof(it.group));
 	if (it.name[0])
 		gp_wire_text(client->who.name, sizeof(client->who.name), it.name, sizeof(it.name));
-	if (rule && (rule->given & GP_RULE_GROUP))
-		gp_wire_text(client->group, sizeof(client->group), rule->group,
-			     sizeof(rule->group));
 	client->state = GP_CLIENT_WATCH;
 	return watch(client);
 }

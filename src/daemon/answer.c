@@ -195,6 +195,11 @@ static int set(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 		job->changed = changed;
 		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_SCHEDULER_REFUSED);
 	}
+	gp_daemon_report_set(daemon, job, what->what, peer->uid);
+	if (!privileged(peer))
+		gp_daemon_question_charge(daemon, peer->uid,
+					  (u64)__builtin_popcount(what->what) *
+						  GP_DAEMON_LINE_COST_NS);
 	return reply(peer, ask, 0, NULL, 0);
 }
 

@@ -23,6 +23,9 @@ void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *
 /* The processes of a job that is away are suspended, cannot be (error), or are let go. */
 void gp_daemon_report_kept(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			   enum gp_proto_kept state, int error, u64 waited_ns);
+/* The user has changed the job: enum gp_proto_daemon_set. */
+void gp_daemon_report_set(struct gp_daemon *daemon, const struct gp_daemon_job *job, u32 changed,
+			  uid_t uid);
 void gp_daemon_report_stand(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_kind kind,
 			    const struct gp_daemon_worth *worth);
 void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemon_status *out);
@@ -45,7 +48,9 @@ void gp_daemon_account_request(struct gp_daemon_client *client,
 /* The job's place in the message: percentiles of its latency. */
 void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
 /* The job is about to end: its totals are kept. */
-void gp_daemon_account_end(struct gp_daemon *daemon, const struct gp_daemon_job *job);
+/* The account as it is kept, until GP_DAEMON_ENDED more have ended; NULL: there is no memory. */
+const struct gp_proto_msg_account *gp_daemon_account_end(struct gp_daemon *daemon,
+							 const struct gp_daemon_job *job);
 /* Current jobs, then ended ones, latest first. Fills up to GP_DAEMON_ACCOUNTS; how many there are
  * in all. */
 u32 gp_daemon_account_list(struct gp_daemon *daemon, u64 skip, u32 pid,
@@ -93,6 +98,8 @@ void gp_daemon_questions_init(struct gp_daemon *daemon);
 /* Processor time of this thread. */
 u64 gp_daemon_question_clock(void);
 /* An answer to this user took so long; its peers may have to wait from now on. */
+/* A line that a user can have written at will: it takes the place of another user's. */
+#define GP_DAEMON_LINE_COST_NS (5 * GP_NS_PER_MS)
 void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns);
 bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid);
 /* Whether a message about a program of this user may go to the log: ten, then one every 10 s. */

@@ -114,7 +114,6 @@ static int attach(struct gp_daemon_client *client, u32 pid)
 	rule = gp_daemon_rule_find(&daemon->config, &client->who);
 	if (!rule || !rule->attach)
 		return -ENOENT;
-	gp_wire_text(client->group, sizeof(client->group), rule->group, sizeof(rule->group));
 	fd = dup(client->pidfd);
 	if (fd < 0)
 		return -errno;

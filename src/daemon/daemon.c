@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/i18n.h"
@@ -179,6 +180,42 @@ static int start_signals(struct gp_daemon *daemon)
 	return gp_loop_watch(&daemon->loop, &daemon->signal_watch, fd, signal_ready);
 }
 
+int gp_daemon_refuse_start(struct gp_diag *diag, int error)
+{
+	if (error == -ENOMEM)
+		return gp_fail(
+			diag, error,
+			"cannot start scheduling: %s; check the limits on memory (ulimit -v, "
+			"MemoryMax= of the unit)",
+			strerror(-error));
+	return gp_fail(diag, error,
+		       "cannot start scheduling: %s; check the limit of open files (ulimit -n)",
+		       strerror(-error));
+}
+
+/* The directory of the sockets cannot be used. */
+static int refuse_directory(struct gp_daemon *daemon, int error)
+{
+	char path[PATH_MAX];
+	struct stat info;
+
+	gp_proto_directory_name(path, sizeof(path), "");
+	if (error == -EPERM)
+		return gp_fail(daemon->diag, error,
+			       "unsafe socket directory %s: it must belong to you or root, and "
+			       "only its owner may write to it (set GPREEMPT_DIR to use another)",
+			       path);
+	if (error == -EACCES && lstat(path, &info) == 0 && info.st_uid == 0)
+		return gp_fail(daemon->diag, error,
+			       "the socket directory %s belongs to root, whose gpreemptd serves "
+			       "all users; set GPREEMPT_DIR to run your own",
+			       path);
+	return gp_fail(daemon->diag, error,
+		       "cannot use the socket directory %s: %s; set GPREEMPT_DIR to a directory "
+		       "that you may create or write to",
+		       path, strerror(-error));
+}
+
 int gp_daemon_start(struct gp_daemon *daemon)
 {
 	char path[PATH_MAX];
@@ -192,17 +229,9 @@ int gp_daemon_start(struct gp_daemon *daemon)
 			       "another gpreemptd already serves %s; stop it first ('systemctl "
 			       "stop gpreemptd'), or set GPREEMPT_DIR to another directory",
 			       path);
-	gp_proto_directory_name(path, sizeof(path), "");
-	if (error == -EPERM)
-		return gp_fail(daemon->diag, error,
-			       "unsafe socket directory %s: it must belong to you or root, and "
-			       "only its owner may write to it (set GPREEMPT_DIR to use another)",
-			       path);
-	if (error == -EACCES)
-		return gp_fail(daemon->diag, error,
-			       "the socket directory %s belongs to root, whose gpreemptd serves "
-			       "all users; set GPREEMPT_DIR to run your own",
-			       path);
+	if (error == -EPERM || error == -EACCES || error == -ENOENT || error == -ENOTDIR ||
+	    error == -EROFS)
+		return refuse_directory(daemon, error);
 	if (!error)
 		error = start_signals(daemon);
 	if (!error) {
@@ -215,10 +244,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 			       "limit with 'sysctl fs.inotify.max_user_instances=1024'",
 			       daemon->agents_path);
 	if (error)
-		return gp_fail(
-			daemon->diag, error,
-			"cannot start scheduling: %s; check the limit of open files (ulimit -n)",
-			strerror(-error));
+		return gp_daemon_refuse_start(daemon->diag, error);
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
 	gp_daemon_diary_configure(daemon);

@@ -398,6 +398,8 @@ struct gp_daemon {
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 		   const char *config_path, struct gp_diag *diag);
 int gp_daemon_start(struct gp_daemon *daemon);
+/* Says that scheduling cannot start, and what to check. Returns the error. */
+int gp_daemon_refuse_start(struct gp_diag *diag, int error);
 /* Resumes all jobs and frees everything. */
 void gp_daemon_free(struct gp_daemon *daemon);
 /* Reads the file again; keeps the old configuration if the new one has a mistake. */

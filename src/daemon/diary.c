@@ -203,6 +203,16 @@ void gp_daemon_diary_decision(struct gp_daemon *daemon, const struct gp_proto_ms
 	add(daemon->diary.writer, &out);
 }
 
+void gp_daemon_diary_job(struct gp_daemon *daemon, const struct gp_proto_msg_job *job)
+{
+	struct gp_proto_diary_line line = {.kind = GP_DIARY_JOB, .is.job = *job};
+
+	if (!daemon->diary.writer)
+		return;
+	line.wall_ns = (s64)gp_monotonic_ns() + wall_offset();
+	add(daemon->diary.writer, &line);
+}
+
 void gp_daemon_diary_snapshot(struct gp_daemon *daemon)
 {
 	struct gp_proto_diary_line line = {.kind = GP_DIARY_STATE};

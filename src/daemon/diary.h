@@ -25,6 +25,7 @@ struct gp_daemon_diary {
 };
 
 struct gp_daemon;
+struct gp_proto_msg_job;
 
 /* "journal", or "journal:/PATH" for another socket: the path of the socket of journald. NULL: it is
  * a file. */
@@ -39,6 +40,8 @@ void gp_daemon_diary_configure(struct gp_daemon *daemon);
 void gp_daemon_diary_snapshot(struct gp_daemon *daemon);
 /* Writes what is pending: to a file however long that takes, to a journal for a second or two. */
 void gp_daemon_diary_stop(struct gp_daemon *daemon);
+/* The last figures of a job that ended, between two snapshots. */
+void gp_daemon_diary_job(struct gp_daemon *daemon, const struct gp_proto_msg_job *job);
 void gp_daemon_diary_decision(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);
 
 #endif

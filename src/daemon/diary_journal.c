@@ -56,7 +56,8 @@ static void put_number(struct gp_buf *out, const char *field, bool known, u64 nu
 static void put_message(struct gp_buf *out, const struct gp_proto_msg_decision *line)
 {
 	const char *kind = gp_proto_decision_kind_name(line->kind);
-	const char *why = line->why < GP_SCHED_WHYS ? gp_sched_why_name(line->why) : NULL;
+	bool core = line->kind <= GP_DECISION_NOTE && line->why < GP_SCHED_WHYS;
+	const char *why = core ? gp_sched_why_name(line->why) : NULL;
 	char text[3 * GP_PROTO_NAME + 128], other[GP_PROTO_NAME + 32] = "";
 
 	if (line->other_pid)

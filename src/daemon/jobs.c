@@ -39,7 +39,7 @@ static void set_follow(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		       const struct gp_daemon_config_rule *rule)
 {
 	const struct gp_daemon_client *client = first_client(job);
-	bool of_slurm = client->who.slurm_job || gp_daemon_slurm_job(client->group);
+	bool of_slurm = gp_daemon_who_is_slurm(&client->who, client->group);
 	bool follow = rule && (rule->given & GP_RULE_FOLLOW_STOP) ? rule->follow_stop
 								  : of_slurm && !job->left_alone;
 
@@ -156,13 +156,19 @@ static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *clie
 /* A held job is resumed by the core, last of all: it must still be known then. */
 static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
+	/* Without a process it did not come: its first one was refused. */
+	bool came = !gp_list_empty(&job->clients);
+	const struct gp_proto_msg_account *account =
+		came ? gp_daemon_account_end(daemon, job) : NULL;
 	u32 handle = job->handle;
 
 	job->strict = GP_STRICT_NO;
-	gp_daemon_account_end(daemon, job);
+	if (account)
+		gp_daemon_diary_job(daemon, &account->job);
 	gp_sched_job_remove(daemon->sched, gp_monotonic_ns(), handle);
 	gp_daemon_host_settle(daemon);
-	gp_daemon_report_job(daemon, job, GP_DECISION_WENT);
+	if (came)
+		gp_daemon_report_job(daemon, job, GP_DECISION_WENT);
 	daemon->by_handle[handle] = NULL;
 	while (!gp_list_empty(&job->clients))
 		gp_list_remove(job->clients.next);
@@ -174,11 +180,17 @@ static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 
 int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *client)
 {
-	/* The ranks of a job of Slurm belong together. */
-	if (!*client->group && client->who.slurm_job)
-		snprintf(client->group, sizeof(client->group), "slurm-%u", client->who.slurm_job);
+	const struct gp_daemon_config_rule *rule =
+		gp_daemon_rule_find(&daemon->config, &client->who);
+	bool set_aside = gp_daemon_who_group(&daemon->root, &client->who, rule, client->group,
+					     sizeof(client->group));
 	struct gp_daemon_job *job = find_group(daemon, client);
 	bool is_new = !job;
+
+	if (is_new && set_aside && gp_daemon_user_may_log(daemon, client->who.uid))
+		gp_diag(daemon->diag, GP_NOTE,
+			"'group = %s' of [rule %s] is not used for %s, a job of Slurm", rule->group,
+			rule->name, client->group);
 	int error = is_new ? new_job(daemon, client, &job) : 0;
 
 	if (error)

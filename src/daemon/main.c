@@ -173,9 +173,7 @@ int main(int argc, char **argv)
 	daemon = error ? NULL : malloc(sizeof(*daemon));
 	error = daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
 	if (error) {
-		gp_fail(&journal.diag, error,
-			"cannot start scheduling: %s; check the limit of open files (ulimit -n)",
-			strerror(-error));
+		gp_daemon_refuse_start(&journal.diag, error);
 		free(daemon);
 		return GP_EXIT_FAILED;
 	}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/host/process.h"
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
 #include "gpu/rings.h"
@@ -273,6 +274,34 @@ void gp_daemon_report_kept(struct gp_daemon *daemon, const struct gp_daemon_job 
 	add_line(daemon, &line);
 }
 
+void gp_daemon_report_set(struct gp_daemon *daemon, const struct gp_daemon_job *job, u32 changed,
+			  uid_t uid)
+{
+	const struct gp_daemon_client *first =
+		gp_container(job->clients.next, struct gp_daemon_client, job_link);
+	struct gp_proto_msg_decision line = {
+		.at_ns = gp_monotonic_ns(),
+		.kind = GP_DECISION_SET,
+		.job_priority = job->spec.priority,
+		.job_class = job->spec.class,
+		.share = job->spec.weight,
+	};
+
+	name_job(job, &line.job, &line.job_pid, line.job_name);
+	/* Only names that are known: to look one up can take as long as a server of names does. */
+	if (uid == 0)
+		snprintf(line.other_name, sizeof(line.other_name), "root");
+	else if (!gp_list_empty(&job->clients) && first->who.uid == uid)
+		snprintf(line.other_name, sizeof(line.other_name), "%s", first->who.user);
+	else
+		snprintf(line.other_name, sizeof(line.other_name), "%u", uid);
+	for (u32 what = GP_DAEMON_SET_PRIORITY; what <= GP_DAEMON_SET_WEIGHT; what <<= 1) {
+		line.why = what;
+		if (changed & what)
+			add_line(daemon, &line);
+	}
+}
+
 static bool is_of_gpu(const struct gp_proto_msg_decision *line)
 {
 	return line->kind == GP_DECISION_STAND_DOWN || line->kind == GP_DECISION_ACT_AGAIN;
@@ -397,6 +426,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.away = job->away.by,
 		.away_by = job->away.pid,
 		.away_since = job->away.since,
+		.changed = job->changed,
 	};
 	out->held_ns -= GP_MIN(job->lost.held_ns, out->held_ns);
 	out->ran_ns += job->lost.ran_ns;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,23 +14,38 @@
 
 #define CGROUP_LIMIT 65536u
 
-/* ".../slurm/uid_1000/job_17/step_0" (v1), ".../slurmstepd.scope/job_17/step_0/..." (v2): in one of
- * the hierarchies. */
+/* Whether Slurm names a group above its jobs so: "slurm" or "slurm_NODE" (v1), "slurmstepd.scope"
+ * or "NODE_slurmstepd.scope" (v2). */
+static bool is_of_slurm(const char *name, size_t length)
+{
+	static const char scope[] = "slurmstepd.scope";
+	size_t end = sizeof(scope) - 1;
+
+	if (length >= end && memcmp(name + length - end, scope, end) == 0)
+		return length == end || name[length - end - 1] == '_';
+	return length >= 5 && memcmp(name, "slurm", 5) == 0 && (length == 5 || name[5] == '_');
+}
+
+/* "3:freezer:/slurm/uid_1000/job_17/step_0": its job, or 0. In user.slice users make groups. */
 static u32 slurm_job_of(const char *line, const char *end)
 {
-	static const char of_slurm[] = "/slurm", mark[] = "/job_";
-	const char *at = memmem(line, (size_t)(end - line), of_slurm, sizeof(of_slurm) - 1);
+	static const char users[] = "/user.slice/", mark[] = "job_";
+	const char *path = memchr(line, '/', (size_t)(end - line)), *name, *next;
+	bool inside = false;
 	u32 job;
 
-	if (!at)
+	if (!path || strncmp(path, users, sizeof(users) - 1) == 0)
 		return 0;
-	at = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1);
-	if (!at)
-		return 0;
-	at += sizeof(mark) - 1;
-	if (!gp_parse_u32(&at, end, &job) || (at < end && *at != '/'))
-		return 0;
-	return job;
+	for (name = path + 1; name < end; name = next + 1) {
+		next = memchr(name, '/', (size_t)(end - name));
+		next = next ? next : end;
+		if (inside && strncmp(name, mark, sizeof(mark) - 1) == 0) {
+			name += sizeof(mark) - 1;
+			return gp_parse_u32(&name, next, &job) && name == next ? job : 0;
+		}
+		inside |= is_of_slurm(name, (size_t)(next - name));
+	}
+	return 0;
 }
 
 static u32 find_slurm_job(const char *text)
@@ -54,6 +70,11 @@ u32 gp_daemon_slurm_job(const char *group)
 	    *at)
 		return 0;
 	return job;
+}
+
+bool gp_daemon_who_is_slurm(const struct gp_daemon_who *who, const char *group)
+{
+	return who->slurm_job || gp_daemon_slurm_job(group);
 }
 
 /* The path of the last line: "0::/user.slice/..." under v2, a controller's under v1. */
@@ -143,6 +164,54 @@ const struct gp_daemon_config_rule *gp_daemon_rule_find(const struct gp_daemon_c
 			return &config->rules[i];
 	}
 	return NULL;
+}
+
+/* "slurm_exporter.service" is a unit of systemd, and not a group that slurmd made. */
+static bool any_group(const glob_t *found)
+{
+	for (size_t i = 0; i < found->gl_pathc; i++) {
+		const char *name = strrchr(found->gl_pathv[i], '/') + 1;
+		const char *dot = strrchr(name, '.');
+
+		if (!dot || strcmp(dot, ".scope") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether Slurm has control groups on this host: then every process of its jobs is in one. */
+static bool slurm_has_groups(const struct gp_root *root)
+{
+	static const char *const where[] = {"*/slurm", "*/slurm_*",
+					    "system.slice/*slurmstepd.scope"};
+	char pattern[PATH_MAX];
+	glob_t found;
+	bool has = false;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(where) && !has; i++) {
+		if (gp_root_path(root, pattern, sizeof(pattern), "/sys/fs/cgroup/%s", where[i]))
+			continue;
+		if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+			has = any_group(&found);
+		globfree(&found);
+	}
+	return has;
+}
+
+bool gp_daemon_who_group(const struct gp_root *root, const struct gp_daemon_who *who,
+			 const struct gp_daemon_config_rule *rule, char *group, size_t size)
+{
+	bool ruled = rule && (rule->given & GP_RULE_GROUP);
+
+	/* Without a rule a program may have another group, of its own choice; its ranks belong
+	 * together. */
+	if (who->slurm_job && (ruled || !*group))
+		snprintf(group, size, "slurm-%u", who->slurm_job);
+	/* A name alone is the program's word, and would take it out of the rule's group. */
+	if (!ruled || who->slurm_job || (gp_daemon_slurm_job(group) && !slurm_has_groups(root)))
+		return ruled;
+	snprintf(group, size, "%s", rule->group);
+	return false;
 }
 
 static u32 class_priority(u32 class)

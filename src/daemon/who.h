@@ -26,12 +26,21 @@ int gp_daemon_who_read(const struct gp_root *root, u32 pid, struct gp_daemon_who
 
 /* "slurm-JOBID", the group of a job of Slurm: its number, or 0 for any other name. */
 u32 gp_daemon_slurm_job(const char *group);
+/* Whether a client in this group belongs to a job of Slurm. */
+bool gp_daemon_who_is_slurm(const struct gp_daemon_who *who, const char *group);
 
 /* The first rule that matches, or NULL. */
 const struct gp_daemon_config_rule *gp_daemon_rule_find(const struct gp_daemon_config *config,
 							const struct gp_daemon_who *who);
 bool gp_daemon_rule_matches(const struct gp_daemon_config_rule *rule,
 			    const struct gp_daemon_who *who);
+
+/* The group of a client: that of its agent (""), replaced by the rule's. Of a job of Slurm no rule
+ * does: the job stays one job on this node, "slurm-JOBID", which Slurm can suspend. Its control
+ * group says that it is one; its name does only if Slurm has none on this host. True if a rule was
+ * set aside for that. */
+bool gp_daemon_who_group(const struct gp_root *root, const struct gp_daemon_who *who,
+			 const struct gp_daemon_config_rule *rule, char *group, size_t size);
 
 /* The request of a job, before rules: from an agent's HELLO; all 0 for a process without one. */
 struct gp_daemon_wish {

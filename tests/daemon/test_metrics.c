@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The metrics: what is told, over a real connection, to whom, and that no client can hold the
  * daemon up. */
-#include "rig.h"
+#include "owner.h"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -387,9 +387,78 @@ static void the_longest_hold_is_that_of_the_job_held_longest(void **state)
 	work(rig, high, true);
 	job_of(rig, low)->suspended_at -= 7 * GP_NS_PER_S;
 	text = scrape(rig);
-	assert_true(value_of(text, "gpreempt_longest_hold_seconds{class=\"offline\"} ") >= 7);
-	has(text, "gpreempt_longest_hold_seconds{class=\"online\"} 0.000000000");
+	assert_true(
+		value_of(text,
+			 "gpreempt_longest_hold_seconds{class=\"offline\",by=\"gpreemptd\"} ") >=
+		7);
+	has(text, "gpreempt_longest_hold_seconds{class=\"online\",by=\"gpreemptd\"} 0.000000000");
 	has(text, "gpreempt_gpu_held_jobs{gpu=\"4711\"} 1");
+	free(text);
+	rig_free(rig);
+}
+
+#define HOLD(class, by) "gpreempt_longest_hold_seconds{class=\"" class "\",by=\"" by "\"} "
+
+/* They are meant to last, and an alert for them has another limit. */
+static void holds_by_slurm_by_hand_and_by_the_host_are_told_apart(void **state)
+{
+	struct rig *rig = rig_told(ACT "[rule x]\nexecutable = *\nfollow_stop = yes\n");
+	struct agent *slurm = agent_in_group(rig, "slurm-17"), *hand = agent_known(rig, 0, 1000),
+		     *stopped = agent_known(rig, 1, 2000);
+	struct owner owner;
+	char *text;
+
+	(void)state;
+	owner_open(&owner, rig);
+	owner_ask(&owner, "slurm-17", 1);
+	rig_until(rig, owner_has_answer(&owner));
+	fake_tell(GPREEMPT_EVENT_HELD_ELSEWHERE, hand->pid, 4242);
+	work(rig, stopped, true);
+	kill(stopped->pid, SIGSTOP);
+	rig_until(rig, view(rig, stopped).kept == GP_KEPT_HELD);
+	job_of(rig, slurm)->off.since_ns -= 7 * GP_NS_PER_S;
+	job_of(rig, hand)->off.since_ns -= 8 * GP_NS_PER_S;
+	job_of(rig, stopped)->off.since_ns -= 9 * GP_NS_PER_S;
+	text = scrape(rig);
+	assert_true(value_of(text, HOLD("offline", "owner")) >= 7);
+	assert_true(value_of(text, HOLD("normal", "hand")) >= 8);
+	assert_true(value_of(text, HOLD("online", "stop")) >= 9);
+	has(text, HOLD("offline", "gpreemptd") "0.000000000");
+	has(text, HOLD("offline", "hand") "0.000000000");
+	has(text, HOLD("normal", "gpreemptd") "0.000000000");
+	has(text, HOLD("online", "gpreemptd") "0.000000000");
+	has(text, HOLD("online", "owner") "0.000000000");
+	free(text);
+	/* They end. */
+	owner_ask(&owner, "slurm-17", 0);
+	rig_until(rig, owner_has_answer(&owner));
+	text = scrape(rig);
+	has(text, HOLD("offline", "owner") "0.000000000");
+	free(text);
+	close(owner.socket);
+	rig_free(rig);
+}
+
+/* Slurm without its task plugin: it stops its jobs, which follow by default. */
+static void a_job_that_slurm_stopped_is_not_stopped_by_hand(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *slurm = agent_in_group(rig, "slurm-17");
+	char *text;
+
+	(void)state;
+	work(rig, slurm, true);
+	kill(slurm->pid, SIGSTOP);
+	rig_until(rig, view(rig, slurm).kept == GP_KEPT_HELD);
+	job_of(rig, slurm)->off.since_ns -= 7 * GP_NS_PER_S;
+	/* By its name alone: any user may call a group so. */
+	text = scrape(rig);
+	assert_true(value_of(text, HOLD("offline", "stop")) >= 7);
+	free(text);
+	gp_daemon_host_client(rig->daemon, (u32)slurm->pid)->who.slurm_job = 17;
+	text = scrape(rig);
+	assert_true(value_of(text, HOLD("offline", "owner")) >= 7);
+	has(text, HOLD("offline", "stop") "0.000000000");
 	free(text);
 	rig_free(rig);
 }
@@ -604,7 +673,9 @@ int main(void)
 		cmocka_unit_test(the_daemon_describes_itself),
 		cmocka_unit_test(the_target_of_online_work_is_told),
 		cmocka_unit_test(jobs_are_named_only_if_asked_and_only_so_many),
+		cmocka_unit_test(a_job_that_slurm_stopped_is_not_stopped_by_hand),
 		cmocka_unit_test(the_longest_hold_is_that_of_the_job_held_longest),
+		cmocka_unit_test(holds_by_slurm_by_hand_and_by_the_host_are_told_apart),
 		cmocka_unit_test(another_address_is_listened_to_only_if_configured),
 		cmocka_unit_test(anything_but_get_metrics_is_refused),
 		cmocka_unit_test(only_this_machine_is_listened_to),

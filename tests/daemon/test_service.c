@@ -236,6 +236,9 @@ static void a_job_is_changed_by_hand_and_stays_so(void **state)
 	rig_run(rig);
 	assert_false(fake_held(low->pid));
 	assert_true(fake_held(high->pid));
+	assert_int_equal(lines(rig, low, GP_DECISION_SET, GP_DAEMON_SET_PRIORITY), 1);
+	assert_int_equal(lines(rig, low, GP_DECISION_SET, GP_DAEMON_SET_CLASS), 1);
+	assert_int_equal(lines(rig, low, GP_DECISION_SET, GP_DAEMON_SET_WEIGHT), 0);
 	/* Its rule would say otherwise. */
 	gp_daemon_host_respec(rig->daemon, job_of(rig, low));
 	assert_int_equal(job_of(rig, low)->spec.priority, 3000);
@@ -243,6 +246,7 @@ static void a_job_is_changed_by_hand_and_stays_so(void **state)
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -EINVAL);
 	set.pid = 1;
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -ESRCH);
+	assert_int_equal(lines(rig, low, GP_DECISION_SET, GP_SCHED_WHYS), 2);
 	close(peer.socket);
 	rig_free(rig);
 }
@@ -487,6 +491,31 @@ static void a_user_that_asks_all_the_time_waits_and_others_do_not(void **state)
 	rig_free(rig);
 }
 
+/* Each is a line of the record, in the place of one about others. */
+static void a_user_that_sets_again_and_again_waits(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_known(rig, 0, 500);
+	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
+	struct gp_proto_msg_set set = {.pid = (u32)agent->pid, .what = GP_DAEMON_SET_PRIORITY};
+	struct peer peer;
+	u32 count = 0;
+
+	(void)state;
+	client->who.uid = client->job->uid = FLOODER;
+	peer_open(&peer, rig);
+	greet(&peer);
+	become(rig, FLOODER);
+	while (!flooder(rig) || !flooder(rig)->paused) {
+		set.priority = 300 + count % 2;
+		assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), 0);
+		assert_true(++count < 100);
+	}
+	assert_true(count > 5); /* by hand nobody is that fast */
+	close(peer.socket);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +533,7 @@ int main(void)
 		cmocka_unit_test(without_descriptors_it_rests_instead_of_spinning),
 		cmocka_unit_test(a_second_daemon_is_refused),
 		cmocka_unit_test(a_user_that_asks_all_the_time_waits_and_others_do_not),
+		cmocka_unit_test(a_user_that_sets_again_and_again_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

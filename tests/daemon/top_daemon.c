@@ -4,8 +4,9 @@
  * online one, whose streams are of low priority; with the argument busy it has work as well. The
  * argument limit makes suspensions end after a second. With the arguments many N it has twenty jobs
  * on N GPUs, of which some have work now and then, and a latency target. With the arguments repeats
- * N, it declined a preemption N times and N more times while it is followed. Prints the directory
- * and two pids, and serves until its input ends.
+ * N, it declined a preemption N times and N more times while it is followed. With the argument
+ * group, its only job is a group of two processes. Prints the directory and two pids, and serves
+ * until its input ends.
  */
 #include "rig.h"
 
@@ -35,6 +36,20 @@ static void let_work(struct rig *rig, u32 round)
 		if (i % 3 == 0 && (round % (4 + i) == 0 || round % (4 + i) == 2))
 			work(rig, rig->agent[i], busy);
 	}
+}
+
+/* One job of two processes, with a rule. */
+static int serve_group(void)
+{
+	struct rig *rig = rig_new(ACT "[rule training]\nexecutable = *\ngroup = training\n");
+	struct agent *agent[2];
+
+	for (u32 i = 0; i < GP_ARRAY_SIZE(agent); i++)
+		agent[i] = agent_known(rig, 2, 500);
+	printf("%s %d %d\n", rig->directory, (int)agent[0]->pid, (int)agent[1]->pid);
+	fflush(stdout);
+	serve(rig, NULL);
+	return 0;
 }
 
 static int serve_many(u32 gpus)
@@ -112,6 +127,9 @@ int main(int argc, char **argv)
 		return serve_repeats((u32)strtoul(argv[2], NULL, 10));
 	if (argc > 2 && strcmp(argv[1], "many") == 0)
 		return serve_many((u32)strtoul(argv[2], NULL, 10));
+
+	if (argc > 1 && strcmp(argv[1], "group") == 0)
+		return serve_group();
 
 	bool limit = argc > 1 && strcmp(argv[1], "limit") == 0;
 	bool observe = argc > 1 && strcmp(argv[1], "observe") == 0;

@@ -170,24 +170,50 @@ static void slices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_daemon_metrics_labelled(out, "time_slices", "state", states[i], count[i]);
 }
 
-/* Alerts compare it with max_suspend. */
+enum held_by { BY_GPREEMPTD, BY_OWNER, BY_HAND, BY_STOP, BYS };
+
+/* Which hold without max_suspend a job is under. */
+static enum held_by kept_by(const struct gp_daemon_job *job)
+{
+	if (job->away.by == GP_AWAY_HAND)
+		return BY_HAND;
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		/* Without its task plugin Slurm only stops a job. Its control group says that it is
+		 * one: any user may call a group "slurm-17". */
+		if (client->keep.hold || client->who.slurm_job)
+			return BY_OWNER;
+	}
+	return BY_STOP;
+}
+
+/* Alerts compare that of gpreemptd with max_suspend; the others are meant to last. */
 static void longest(struct gp_daemon *daemon, struct gp_buf *out)
 {
-	u64 held[GP_DAEMON_CLASSES] = {0}, now = gp_monotonic_ns();
+	static const char *const names[] = {"gpreemptd", "owner", "hand", "stop"};
+	u64 held[GP_DAEMON_CLASSES][BYS] = {0}, now = gp_monotonic_ns();
 
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		u64 *most = &held[job->spec.class];
+		u64 *of_class = held[job->spec.class], *most = &of_class[BY_GPREEMPTD];
 
 		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)
 			*most = GP_MAX(*most, now - GP_MIN(job->suspended_at, now));
+		most = &of_class[kept_by(job)];
+		if (job->off.since_ns != GP_DAEMON_NEVER)
+			*most = GP_MAX(*most, now - GP_MIN(job->off.since_ns, now));
 	}
-	gp_daemon_metrics_describe(out, "longest_hold_seconds", "gauge",
-				   "Of the jobs that are held now, the longest time without a "
-				   "break, by class.");
+	gp_daemon_metrics_describe(
+		out, "longest_hold_seconds", "gauge",
+		"Of the jobs that are held now, the longest time without a break, by class and "
+		"holder: gpreemptd (for other jobs), owner (by name, such as Slurm), hand "
+		"(gpreempt "
+		"suspend), stop (the host has stopped the job).");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
-		gp_daemon_metrics_series(out, "longest_hold_seconds");
-		gp_daemon_metrics_label(out, "class", gp_daemon_metrics_classes[i]);
-		gp_daemon_metrics_seconds(out, held[i]);
+		for (u32 by = 0; by < BYS; by++) {
+			gp_daemon_metrics_series(out, "longest_hold_seconds");
+			gp_daemon_metrics_label(out, "class", gp_daemon_metrics_classes[i]);
+			gp_daemon_metrics_label(out, "by", names[by]);
+			gp_daemon_metrics_seconds(out, held[i][by]);
+		}
 	}
 	gp_daemon_metrics_describe(out, "max_suspend_seconds", "gauge",
 				   "Maximum time a job is held without a break (max_suspend).");
