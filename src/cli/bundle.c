@@ -93,6 +93,30 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
+/* A word of the doctor's JSON as the doctor says it to a person. */
+static struct gp_show_value said(const char *word)
+{
+	static const struct {
+		const char *word, *text;
+	} words[] = {
+		{"can", N_("usable")},
+		{"cannot", N_("not usable")},
+		{"unknown", N_("unknown")},
+		{"stops", N_("prevents preemption")},
+		{"costs", N_("limits preemption")},
+		{"know", N_("to know")},
+		{"cpsch", N_("the hardware scheduler (CPSCH)")},
+		{"mes", "MES"},
+		{"none", N_("the driver (sched_policy=2)")},
+	};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(words); i++) {
+		if (!strcmp(word, words[i].word))
+			return gp_v_word(word, gettext(words[i].text));
+	}
+	return gp_v_text_or_missing(word);
+}
+
 static void add_versions(struct gp_doc *doc, const json_t *bundle)
 {
 	const json_t *doctor = json_object_get(bundle, "doctor");
@@ -107,14 +131,14 @@ static void add_versions(struct gp_doc *doc, const json_t *bundle)
 	gp_doc_fact(doc, "amdgpu_version", "amdgpu version",
 		    gp_v_text_or_missing(text_of(amdgpu, "version")));
 	gp_doc_fact(doc, "scheduler", "queues are scheduled by",
-		    gp_v_text_or_missing(text_of(amdgpu, "scheduler")));
+		    said(text_of(amdgpu, "scheduler")));
 	gp_doc_fact(doc, "kfd", "KFD",
 		    gp_v_text_or_missing(text_of(json_object_get(doctor, "kfd"), "version")));
 	gp_doc_fact(doc, "rocr", "ROCr", gp_v_text_or_missing(text_of(rocr, "version")));
 	gp_doc_fact(doc, "libc", "glibc", gp_v_text_or_missing(text_of(bundle, "libc")));
 }
 
-/* A table of an array of the doctor, by the words of its JSON. */
+/* A table of an array of the doctor's JSON. */
 static void add_table(struct gp_doc *doc, const json_t *rows, const char *key,
 		      const char *const *keys, const char *const *titles)
 {
@@ -122,16 +146,20 @@ static void add_table(struct gp_doc *doc, const json_t *rows, const char *key,
 	json_t *row;
 
 	gp_doc_table(doc, key, NULL);
+	gp_doc_if_empty(doc, NULL);
 	for (size_t i = 0; keys[i]; i++)
 		gp_doc_column(doc, keys[i], titles[i]);
 	json_array_foreach(rows, index, row)
 	{
 		for (size_t i = 0; keys[i]; i++) {
 			const json_t *value = json_object_get(row, keys[i]);
+			const char *text = text_of(row, keys[i]);
+			bool word = !strcmp(keys[i], "verdict") || !strcmp(keys[i], "weight");
 
 			gp_doc_cell(doc, json_is_integer(value)
 						 ? gp_v_count((u64)json_integer_value(value))
-						 : gp_v_text_or_missing(text_of(row, keys[i])));
+					 : word ? said(text)
+						: gp_v_text_or_missing(text));
 		}
 	}
 }

@@ -77,6 +77,12 @@ static int say_resume(const struct words *w, char *out, size_t size)
 		return snprintf(out, size, _("%s resumes after %s: its turn has come"), w->job,
 				w->waited.text);
 	case GP_SCHED_WHY_MAX_SUSPEND:
+		/* What it was denied before this suspension counts. */
+		if (w->r->waited_ns < w->r->limit_ns)
+			return snprintf(out, size,
+					_("%s resumes after %s: together with earlier suspensions "
+					  "it reached the limit of %s"),
+					w->job, w->waited.text, w->limit.text);
 		return snprintf(out, size,
 				_("%s resumes: it reached the limit of %s for one suspension"),
 				w->job, w->limit.text);
@@ -87,8 +93,10 @@ static int say_resume(const struct words *w, char *out, size_t size)
 		return snprintf(out, size, _("%s is released on request after %s"), w->job,
 				w->waited.text);
 	case GP_SCHED_WHY_POLICY:
-		return snprintf(out, size, _("%s resumes after %s: the policy changed"), w->job,
-				w->waited.text);
+		return snprintf(out, size,
+				_("%s resumes after %s: the policy, or what gpreemptd may do "
+				  "on this GPU, changed"),
+				w->job, w->waited.text);
 	case GP_SCHED_WHY_GONE:
 		return snprintf(out, size, _("%s is released: it is no longer scheduled"), w->job);
 	case GP_SCHED_WHY_WITHDRAWN:

@@ -181,6 +181,52 @@ class Analyze(unittest.TestCase):
             self.assertIn("7 files", done.stderr)
             self.assertIn("x0.bin, x1.bin, x2.bin, x3.bin, x4.bin, ...", done.stderr)
 
+    def test_copies_of_debugfs_files_name_the_command_that_reads_them(self):
+        for name, command in (("hqds", "hqd"), ("hqds_61", "hqd"), ("mqds", "mqd"), ("rls", "runlist")):
+            path = fixture("debugfs", "gfx9", name)
+            done = gpreempt("analyze", path)
+            said = f"{path}: this is a copy of a debugfs file; read it with 'gpreempt {command}'"
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(said, done.stderr)
+            self.assertEqual(gpreempt(command, path).returncode, 0)
+            with tempfile.TemporaryDirectory() as place:
+                shutil.copy(path, place)
+                shutil.copy(CNN, place)
+                done = gpreempt("analyze", place)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"note: {place}/{name}: this is a copy of a debugfs file; read it with 'gpreempt {command}'",
+                              done.stderr)
+                self.assertNotIn("unknown format", done.stderr)
+
+    def test_a_profile_is_sent_to_report(self):
+        for profile in (fixture("rocprof", "v1"), fixture("rocprof", "v3", "host"), fixture("rocprof", "v3.json")):
+            self.assertIn("'gpreempt report' shows what rocprof recorded", gpreempt("analyze", profile).stdout)
+        self.assertNotIn("gpreempt report", gpreempt("analyze", CNN).stdout)
+
+    def test_subdirectories_are_named(self):
+        with tempfile.TemporaryDirectory() as place:
+            os.mkdir(os.path.join(place, "host1"))
+            shutil.copy(CNN, os.path.join(place, "host1"))
+            done = gpreempt("analyze", place)
+            said = f"1 subdirectory of {place} is not read; name it to include it: host1"
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(said, done.stderr)
+            shutil.copy(CNN, place)
+            os.mkdir(os.path.join(place, "host2"))
+            done = gpreempt("analyze", place)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"2 subdirectories of {place} are not read; name them to include them: host1, host2", done.stderr)
+
+    def test_a_trace_without_kfd_meets_nothing(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "trace.txt")
+            with open(path, "w") as file:
+                file.write("# tracer: function\n#\n" + "".join(
+                    f"            bash-100   [000] .....   1.00000{i}: vfs_read <-ksys_read\n" for i in range(5)))
+            result = gpreempt_json("analyze", path, "--json")
+        self.assertEqual(result["files"]["rows"][0]["kind"], "ftrace")
+        self.assertEqual({row["verdict"] for row in result["indicators"]["rows"]}, {"absent"})
+
     def test_what_cannot_be_read_is_told_apart(self):
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "file")

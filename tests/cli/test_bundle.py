@@ -53,7 +53,12 @@ class Bundle(unittest.TestCase):
         self.assertEqual([gpu["gfx"] for gpu in summary["gpus"]], ["gfx942", "gfx90a"])
         self.assertEqual(summary["selftest"][0]["suspend_p50_ns"], 41000)
         self.assertEqual(len(summary["files"]), len(bundle["files"]))
-        self.assertIn("kfd-agent", gpreempt("analyze", self.file).stdout)
+        self.assertEqual(summary["mechanisms"][0]["verdict"], bundle["doctor"]["mechanisms"][0]["verdict"])
+        # A person reads the same words in both.
+        doctor, said = (gpreempt(*command).stdout for command in (("doctor", "--root", self.root), ("analyze", self.file)))
+        for word in ("kfd-agent", "not usable", "limits preemption", "the hardware scheduler (CPSCH)"):
+            self.assertIn(word, doctor)
+            self.assertIn(word, said)
 
     def test_no_serial_number_and_no_name_gets_in(self):
         properties = os.path.join(self.root, "sys/class/kfd/kfd/topology/nodes/1/properties")

@@ -2,6 +2,7 @@
 """suspend, resume, status, renice and release as a person runs them, against a holder of a few lines."""
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,13 @@ class Commands(unittest.TestCase):
         process = subprocess.Popen(command, env=dict(self.env, **env))
         self.keepers.append(process)
         return str(process.pid)
+
+    def until_runs(self, pid, name):
+        """`gpreempt run` has become the program, with the environment that it gives it."""
+        deadline = time.monotonic() + LIMIT
+        while pathlib.Path("/proc", pid, "comm").read_text() != name + "\n":
+            self.assertLess(time.monotonic(), deadline, f"not {name} yet")
+            time.sleep(0.01)
 
     def events(self, keeper):
         """What a keeper still says, and how it ends."""
@@ -256,6 +264,7 @@ class Suspend(Commands):
     def test_a_program_that_has_not_reached_the_gpu_is_said_to_be_early(self):
         env = {name: value for name, value in self.env.items() if name != "GPREEMPT_HOLDER"}
         pid = self.start(GPREEMPT, "run", "--", "sleep", "infinity")
+        self.until_runs(pid, "sleep")
         for command in (("suspend", pid), ("suspend", pid, "--for", "20ms"), ("status", pid)):
             done = run(GPREEMPT, *command, env=env)
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
@@ -389,10 +398,28 @@ class OtherUsers(Commands):
 
 
 class Status(Commands):
+    def test_a_user_reads_what_cannot_be_seen(self):
+        """Only root may ask the holders of all users."""
+        if os.geteuid() == 0:
+            place = os.path.join(self.place, "own")
+            os.mkdir(place, 0o700)
+            os.chown(place, 65534, 65534)
+            os.chmod(self.place, 0o711)
+            user = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+            done = run(GPREEMPT, "status", env=dict(self.env, GPREEMPT_DIR=place), **user)
+            self.assertNotIn("visible", self.command("status").stdout)
+        else:
+            done = self.command("status")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("You hold nothing suspended.\n", done.stdout)
+        self.assertIn("Suspensions by root and other users are not visible to you: 'sudo gpreempt status'", done.stdout)
+
     def test_without_a_holder_nothing_is_suspended_and_none_is_started(self):
         done = self.command("status")
-        self.assertEqual((done.returncode, done.stdout), (0, "Nothing is suspended: no holder is running.\n"))
-        self.assertEqual(json.loads(self.command("status", "--json").stdout), {"holder": 0, "holds": [], "swapped": []})
+        said = ("Nothing is suspended: no holder is running.\n" if os.geteuid() == 0 else "You hold nothing suspended.\n")
+        self.assertEqual((done.returncode, done.stdout[:len(said)]), (0, said))
+        self.assertEqual(json.loads(self.command("status", "--json").stdout),
+                         {"holder": 0, "holds": [], "swapped": [], "all_users": os.geteuid() == 0})
         self.assertIsNone(self.holder())
 
     def test_lists_who_holds_what(self):
@@ -432,7 +459,7 @@ class Language(Commands):
                                         "--idle", "0"], env=dict(self.env, LC_ALL="zh_CN.UTF-8"))
         self.keepers.append(self.served)
         deadline = time.monotonic() + LIMIT
-        while self.command("status").stdout != "Nothing is suspended.\n":  # no event tells that it listens
+        while not json.loads(self.command("status", "--json").stdout)["holder"]:  # no event tells that it listens
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(self.served.poll())
 

@@ -68,6 +68,20 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.returncode, 1, command)
             self.assertIn("gpreemptd is not running; start it with 'gpreemptd'", done.stderr)
 
+    def test_a_directory_that_cannot_be_made_is_named_with_the_reason(self):
+        """Not as one of root, and not as a lack of descriptors."""
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        os.chmod(self.place, 0o711)
+        os.mkdir(os.path.join(self.place, "closed"), 0o555)
+        for path, reason in (("none/sockets", "No such file or directory"), ("closed/sockets", "Permission denied")):
+            self.env["GPREEMPT_DIR"] = os.path.join(self.place, path)
+            for command in ((GPREEMPTD,), (GPREEMPT, "renice", "online", str(os.getpid()))):
+                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env,
+                                      timeout=LIMIT, cwd="/", **nobody)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"cannot use the socket directory {self.env['GPREEMPT_DIR']}: {reason}", done.stderr)
+                self.assertNotIn("root", done.stderr)
+
     def test_an_old_command_is_refused_in_its_own_version(self):
         """A version 1 header is all that an old gpreempt can read: the refusal has it, and a sentence."""
         self.start("--config", self.file("[daemon]\nmode = observe\n"))
@@ -323,7 +337,7 @@ class Commands(unittest.TestCase):
         self.loses_its_directory(1)  # a failure to whoever would start it again
 
     def test_a_holder_whose_directory_is_removed_ends(self):
-        self.begin(lambda: self.gpreempt("status").stdout == "Nothing is suspended.\n",
+        self.begin(lambda: json.loads(self.gpreempt("status", "--json").stdout)["holder"],
                    HOLDER, "--foreground", "--idle", "0")
         self.loses_its_directory(0)
 

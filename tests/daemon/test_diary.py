@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import termios
+import time
 import unittest
 
 import test_gpreemptd as rig
@@ -91,6 +92,12 @@ class Diary(rig.Daemon):
         self.until(lambda: sum(line["is"] == "job" and line["name"] == "offline_trainer" for line in self.lines()) > 1,
                    "no two snapshots of the trainer")
         trainer, server = self.job("offline_trainer"), self.job("online_server")
+        self.program("offline", "offline_trainer", 600)
+        self.until(lambda: len(self.trainers()) == 2, "no second trainer")
+        brief = next(job for job in self.trainers() if job["pid"] != trainer["pid"])
+        self.until(lambda: any(job["pid"] == brief["pid"] and job["ran_ns"] for job in self.trainers()), "the second trainer does not run")
+        os.kill(brief["pid"], signal.SIGKILL)
+        self.until(lambda: len(self.trainers()) == 1, "the second trainer is not gone")
         daemon.terminate()
         self.assertEqual(daemon.wait(rig.LIMIT), 0)
         self.assertEqual(os.stat(self.file).st_mode & 0o007, 0)
@@ -107,6 +114,9 @@ class Diary(rig.Daemon):
         self.assertEqual(jobs[whom]["class"], "online")
         self.assertGreater(jobs[who]["ran_ns"], 0)
         self.assertGreater(jobs[who]["held_ns"], 0)
+        # All that a job had counts, also between two snapshots.
+        self.assertGreaterEqual(jobs[who]["suspends"], trainer["suspends"])
+        self.assertGreater(jobs[f"offline_trainer (pid {brief['pid']})"]["ran_ns"], 0)
         self.assertTrue(any(row["job"] == who and row["ran_ns"] for row in report["usage"]["rows"]))
         self.assertIn(browser.layout({"hour": page}) if browser.CHROMIUM else None, (None, []))
         with open(page) as file:
@@ -115,16 +125,52 @@ class Diary(rig.Daemon):
         self.assertNotIn("<script", text)
         self.replays({"offline_trainer", "online_server"})
 
+    def trainers(self):
+        return [job for job in self.json("top")["jobs"] if job["name"] == "offline_trainer"]
+
     def replays(self, names):
         done = self.gpreempt("top", "--replay", self.file, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({job["name"] for job in json.loads(done.stdout)["jobs"]}, names)
-        # Before the first snapshot there is only the first: no program had started.
-        done = self.gpreempt("top", "--replay", self.file, "--at", "2001-01-01 00:00", "--json")
-        self.assertEqual(json.loads(done.stdout)["jobs"], [])
+        done = self.gpreempt("top", "--replay", self.file)
+        self.assertRegex(done.stdout, r"State of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+        for outside in ("0001-01-01 00:00", "2001-01-01 00:00", "2999-01-01 00:00"):
+            done = self.gpreempt("top", "--replay", self.file, "--at", outside)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, f"covers .* to .*, not '{outside}'")
         done = self.gpreempt("top", "--replay", self.file, "--at", "noon")
         self.assertEqual(done.returncode, 1)
         self.assertIn("invalid time 'noon'", done.stderr)
+
+    def test_no_part_of_the_period_has_more_than_its_length(self):
+        """Snapshots are 10 s apart, parts of the period are not."""
+        second, path, now = 10 ** 9, os.path.join(self.place, "parts.jsonl"), time.time_ns()
+        job = {"is": "job", "id": 1, "pid": 4711, "name": "trainer", "processes": 1}
+        with open(path, "w") as file:
+            for age in range(295, 0, -10):
+                wall = now - age * second
+                file.write(json.dumps({"is": "state", "wall_ns": wall, "started_ns": 1, "now_ns": (1000 - age) * second, "mode": 1}) + "\n")
+                file.write(json.dumps(dict(job, wall_ns=wall, ran_ns=(300 - age) * second)) + "\n")
+        done = self.gpreempt("report", "--last", "5min", "--decisions", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)["usage"]["rows"]
+        self.assertEqual(len(rows), 12)
+        self.assertLessEqual(max(row["ran_ns"] for row in rows), 25 * second + second // 100)
+        self.assertEqual(sum(row["ran_ns"] for row in rows), 290 * second)
+
+    def test_a_time_of_day_is_the_last_one_that_the_file_covers(self):
+        second, path = 10 ** 9, os.path.join(self.place, "night.jsonl")
+        last = int(time.mktime((2026, 11, 18, 0, 59, 50, 0, 0, -1)))
+        with open(path, "w") as file:
+            for wall in range(last - 7185, last + 1, 15):  # from 23:00:05
+                file.write(json.dumps({"is": "state", "wall_ns": wall * second, "started_ns": 1, "now_ns": 2, "mode": 1}) + "\n")
+        for at, shown in (("23:30", "2026-11-17 23:29:50"), ("00:30:10", "2026-11-18 00:30:05"), ("23:00", "2026-11-17 23:00:05"),
+                          ("2026-11-17 23:30", "2026-11-17 23:29:50")):
+            done = self.gpreempt("top", "--replay", path, "--at", at, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["at"][:19], shown, at)
+        for at in ("22:59", "01:00", "2026-11-18 23:30"):
+            self.assertEqual(self.gpreempt("top", "--replay", path, "--at", at).returncode, 1, at)
 
     def test_files_rotate_and_the_oldest_goes(self):
         self.log("decision_log_size = 64KiB\ndecision_log_files = 2\n")
@@ -177,13 +223,44 @@ class Diary(rig.Daemon):
         with open(first) as file:
             self.assertTrue(file.read().endswith("}\n"))
 
+    def rows_of(self, started):
+        """Of a report that begins with decisions, 15 s before the first state of a daemon that was started then."""
+        now, second = time.time_ns(), 10 ** 9
+        job = {"id": 2, "pid": 4711, "uid": 1000, "job_class": 2, "ran_ns": 60 * second, "name": "trainer"}
+        lines = [{"is": "decision", "wall_ns": now - (25 - i) * second, "id": i + 1, "at_ns": (100 + i) * second, "kind": i % 2,
+                  "job": 2, "job_pid": 4711, "job_name": "trainer", "other": 3, "other_pid": 4712, "other_name": "server"}
+                 for i in range(4)]
+        for age, ran in ((10, 60), (1, 65)):
+            lines += [{"is": "state", "wall_ns": now - age * second, "started_ns": started, "now_ns": (125 - age) * second, "mode": 1},
+                      dict(job, **{"is": "job", "wall_ns": now - age * second, "ran_ns": ran * second})]
+        path = os.path.join(self.place, "hand.jsonl")
+        with open(path, "w") as file:
+            file.write("".join(json.dumps(line) + "\n" for line in lines))
+        done = self.gpreempt("report", "--last", "1h", "--decisions", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        # The file does not cover the hour.
+        self.assertEqual(report["span"]["recorded_from"],
+                         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(lines[0]["wall_ns"] // second)))
+        return [(row["job"], row["ran_ns"]) for row in report["jobs"]["rows"]]
+
+    def test_a_report_that_begins_between_two_states_has_each_job_once(self):
+        """As every report of a daemon that has run for longer than the period, or whose oldest file is gone."""
+        second = 10 ** 9
+        self.assertEqual(self.rows_of(50 * second), [("trainer (pid 4711)", 5 * second)])
+        # The daemon was started after those decisions: its jobs have their numbers anew.
+        self.assertEqual(len(self.rows_of(110 * second)), 2)
+
     def test_a_file_that_is_missing_or_another_is_named(self):
         done = self.gpreempt("report", "--last", "1h", "--decisions", os.path.join(self.place, "none"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("set decision_log in gpreemptd.conf", done.stderr)
+        self.assertIn("if decision_log is set in gpreemptd.conf", done.stderr)
+        self.assertIn("--decisions names another file", done.stderr)
         other = os.path.join(self.place, "other")
         with open(other, "w") as file:
             file.write("hello\n")
+        done = self.gpreempt("report", "--last", "1h", "--decisions", other)
+        self.assertIn("contains no decisions of gpreemptd; with --decisions, name the file of decision_log", done.stderr)
         done = self.gpreempt("top", "--replay", other)
         self.assertEqual(done.returncode, 1)
         self.assertIn("contains no decisions of gpreemptd", done.stderr)

@@ -117,7 +117,7 @@ class Scraped(rig.Daemon):
         self.assertEqual((lint.returncode, lint.stdout), (0, ""))
         self.names_exist(text)
         self.identity_of_the_gpu()
-        self.rules_and_queries()
+        self.rules_and_queries(port)
 
     def names_exist(self, text):
         """What rules and panels ask for is there: a name that is not would be an empty panel and a silent alert."""
@@ -135,7 +135,7 @@ class Scraped(rig.Daemon):
         jobs = {row["metric"]["program"] for row in self.ask("query", query="gpreempt_job_run_seconds_total")["result"]}
         self.assertEqual(jobs, {"offline_trainer", "online_server"})
 
-    def rules_and_queries(self):
+    def rules_and_queries(self, port):
         self.until(lambda: any("online" in name for name in self.values("gpreempt:latency_seconds:p99_5m")),
                    "no recorded latency")
         self.until(lambda: self.values("gpreempt:held:ratio_5m"), "no recorded share of holds")
@@ -145,9 +145,15 @@ class Scraped(rig.Daemon):
         for group in self.ask("rules")["groups"]:
             for rule in group["rules"]:
                 self.assertEqual((rule["name"], rule["health"]), (rule["name"], "ok"), rule.get("lastError"))
+        # Every panel shows something, and so do the lists to choose from.
         for query in dashboard_queries():
             query = (query.replace("$job", "gpreempt").replace("$instance", ".*").replace("$__rate_interval", "1m"))
-            self.assertIsNotNone(self.ask("query", query=query))
+            self.until(lambda query=query: self.ask("query", query=query)["result"], f"no data: {query}")
+        for variable in json.loads(DASHBOARD.read_text())["templating"]["list"]:
+            if variable["type"] == "query":
+                series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"]).groups()
+                self.assertEqual(self.ask(f"label/{label}/values", **{"match[]": series.replace("$job", "gpreempt")}),
+                                 ["gpreempt"] if label == "job" else [f"127.0.0.1:{port}"])
 
 
 if __name__ == "__main__":

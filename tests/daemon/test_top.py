@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -67,6 +68,17 @@ class Log(Daemon):
         self.assertEqual(self.gpreempt("log", "--each").count("trainer"), 100)
         self.assertEqual(sum(json.loads(line)["job"]["name"] == "trainer" for line in
                              self.gpreempt("log", "--json").splitlines() if json.loads(line)["job"]), 100)
+
+    def test_as_many_lines_as_were_asked_for_are_shown_however_often_each_is_repeated(self):
+        self.start_daemon("repeats", "100")
+
+        def shown(*options):  # each command converts times to those of the day, which differ by a microsecond
+            return re.sub(r"\d\d:\d\d:\d\d\.\d{6}", "TIME", self.gpreempt("log", *options)).splitlines()
+        whole = shown()
+        self.assertEqual(shown("-n", "1"), whole[-1:])
+        self.assertEqual(shown("-n", "2"), whole[-2:])
+        self.assertEqual(len(self.gpreempt("log", "-n", "2", "--each").splitlines()), 2)
+        self.assertEqual(self.gpreempt("log", "-n", "0"), "")
 
     def test_csv_has_a_head_and_a_row_per_decision(self):
         self.start_daemon("repeats", "3")
@@ -147,11 +159,45 @@ class Lists(Daemon):
 
 
 class Commands(Daemon):
+    def test_a_cost_that_was_not_measured_is_not_said(self):
+        """The job is held for the first time: nothing is known of its resume."""
+        self.start_daemon("busy")
+        deadline = time.monotonic() + LIMIT
+        while not any(job["suspends"] for job in json.loads(self.gpreempt("top", "--json"))["jobs"]):
+            self.assertLess(time.monotonic(), deadline)
+        self.assertNotIn("expected to take unknown", self.gpreempt("why", self.low))
+        self.assertNotIn("resuming it unknown", self.gpreempt("why", self.low))
+
     def test_what_renice_answers_is_what_the_daemon_schedules_by(self):
         self.start_daemon()
         self.assertEqual(self.priorities(), {int(self.low): 500, int(self.high): 2000})
         self.assertEqual(self.gpreempt("renice", "60000", self.low), f"process {self.low}: priority 60000\n")
         self.assertEqual(self.priorities(), {int(self.low): 60000, int(self.high): 2000})
+
+    def test_a_renice_is_recorded_with_its_user(self):
+        self.start_daemon()
+        user = pwd.getpwuid(os.getuid()).pw_name
+        self.assertIn('"reniced": false', self.gpreempt("why", self.low, "--json"))
+        self.gpreempt("renice", "online", self.low)
+        self.gpreempt("renice", "700", self.low)
+        said = [f"priority set to {priority} by user {user} (renice)" for priority in (2000, 700)]
+        for command in (("log",), ("why", self.low)):
+            self.assertEqual([line.split(": ", 1)[1] for line in self.gpreempt(*command).splitlines() if "(renice)" in line
+                              and "set to" in line], said, command)
+        self.assertIn("\nIts priority was set by a user (renice).\n", self.gpreempt("why", self.low))
+        self.assertNotIn("renice", self.gpreempt("why", self.high))
+        why = json.loads(self.gpreempt("why", self.low, "--json"))
+        self.assertTrue(why["reniced"])
+        self.assertEqual([(line["why"], line["job_priority"]) for line in why["decisions"] if line["kind"] == "set"],
+                         [(None, 2000), (None, 700)])
+
+    def test_a_renice_of_one_process_names_its_group_and_overrides_the_rule(self):
+        self.start_daemon("group")
+        self.assertEqual(self.gpreempt("renice", "online", self.high), "group 'training' (2 processes): priority 2000\n")
+        self.assertEqual(json.loads(self.gpreempt("renice", "online", self.high, "--json")),
+                         {"pid": int(self.high), "group": "training", "processes": 2, "priority": 2000, "pending": False})
+        self.assertIn("The rule 'training' of the configuration applies to it.\n"
+                      "Its priority was set by a user (renice), which overrides the rule.\n", self.gpreempt("why", self.low))
 
     def test_why_tells_a_stream_s_priority_from_the_job_s(self):
         self.start_daemon("busy")

@@ -65,11 +65,29 @@ static u32 group_pid(struct gp_cli_daemon_client *client, const char *group)
 	return pid;
 }
 
+/* The job in gpreemptd whose priority was set. */
+struct scope {
+	char group[GP_PROTO_NAME]; /* "": a single process */
+	u32 processes;             /* 0: it does not schedule it */
+};
+
+static void read_scope(struct gp_cli_daemon_client *client, u32 pid, struct scope *scope)
+{
+	struct gp_proto_msg_job *jobs;
+
+	if (gp_cli_daemon_jobs(client, NULL, pid, &jobs) > 0) {
+		gp_cli_decision_who(jobs[0].group, 0, scope->group, sizeof(scope->group));
+		scope->processes = jobs[0].processes;
+	}
+	free(jobs);
+}
+
 /*
  * Where gpreemptd schedules the process, what it refuses would be changed in vain: it would go on
  * with the ceiling or with a rule of its configuration.
  */
-static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, struct gp_diag *diag)
+static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, struct scope *scope,
+		       struct gp_diag *diag)
 {
 	struct gp_proto_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
 	struct gp_cli_daemon_client client = {.socket = -1};
@@ -88,11 +106,13 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 	error = set.pid ? gp_cli_daemon_ask(&client, NULL, GP_MSG_DAEMON_SET, &set, sizeof(set), 0,
 					    0)
 			: -ESRCH;
-	if (error == -EPERM) {
+	if (error == 0) {
+		read_scope(&client, set.pid, scope);
+	} else if (error == -EPERM) {
 		if (gp_wire_why(&client.message))
 			gp_proto_reasons_text(gp_wire_why(&client.message), text, sizeof(text));
 		gp_fail(diag, error, "gpreemptd refused the priority: %s", text);
-	} else if (error && error != -ESRCH) {
+	} else if (error != -ESRCH) {
 		gp_diag(diag, GP_WARNING,
 			"gpreemptd did not confirm the priority and may keep the old one: %s",
 			strerror(-error));
@@ -101,23 +121,51 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 	return error == -EPERM ? error : 0;
 }
 
+static void answer(const struct settings *settings, u32 pid, u32 priority,
+		   const struct scope *scope, bool later, struct gp_diag *diag)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	bool several = scope->processes > 1;
+	char name[128];
+
+	if (several && !later)
+		snprintf(name, sizeof(name),
+			 ngettext("group '%s' (%u process)", "group '%s' (%u processes)",
+				  scope->processes),
+			 scope->group, scope->processes);
+	else
+		gp_cli_target_name(name, sizeof(name), pid, settings->group);
+	gp_doc_fact(doc, "pid", NULL, gp_v_if(pid != 0, gp_v_count(pid)));
+	gp_doc_fact(doc, "group", NULL,
+		    gp_v_text(several && !settings->group ? scope->group : settings->group));
+	gp_doc_fact(doc, "processes", NULL,
+		    gp_v_if(scope->processes != 0, gp_v_count(scope->processes)));
+	gp_doc_fact(doc, "priority", NULL, gp_v_count(priority));
+	gp_doc_fact(doc, "pending", NULL, gp_v_bool(later));
+	gp_doc_line(doc,
+		    later ? _("%s: priority %u requested; it takes effect when the process "
+			      "continues")
+			  : _("%s: priority %u"),
+		    name, priority);
+	(void)gp_cli_answer(doc, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT, diag);
+}
+
 static int renice(const struct gp_command *command, const struct settings *settings, u32 pid,
 		  u32 priority)
 {
 	struct gpreempt *context = NULL;
 	struct gpreempt_target *target = NULL;
 	struct gp_command_diag sink;
-	char name[128];
+	struct scope scope = {0};
 	int error = gpreempt_open(&context);
 
 	gp_command_diag_init(&sink, command);
-	gp_cli_target_name(name, sizeof(name), pid, settings->group);
 	if (!error && settings->group)
 		error = gpreempt_group_open(context, settings->group, NULL, &target);
 	else if (!error)
 		error = gpreempt_target_open(context, (int)pid, NULL, &target);
 	if (!error && (gp_cli_group_present(context, settings->group, target, &sink.diag) ||
-		       tell_daemon(settings, pid, priority, &sink.diag))) {
+		       tell_daemon(settings, pid, priority, &scope, &sink.diag))) {
 		gpreempt_close(context);
 		return GP_EXIT_FAILED;
 	}
@@ -129,18 +177,7 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		gp_cli_target_failed(pid, target, 0, error, gpreempt_error(context),
 				     settings->words, &sink.diag);
 	} else {
-		struct gp_doc *doc = gp_doc_new_answer();
-
-		gp_doc_fact(doc, "pid", NULL, gp_v_if(pid != 0, gp_v_count(pid)));
-		gp_doc_fact(doc, "group", NULL, gp_v_text(settings->group));
-		gp_doc_fact(doc, "priority", NULL, gp_v_count(priority));
-		gp_doc_fact(doc, "pending", NULL, gp_v_bool(later));
-		gp_doc_line(doc,
-			    later ? _("%s: priority %u requested; it takes effect when the process "
-				      "continues")
-				  : _("%s: priority %u"),
-			    name, priority);
-		(void)gp_cli_answer(doc, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT, &sink.diag);
+		answer(settings, pid, priority, &scope, later, &sink.diag);
 	}
 	gpreempt_close(context);
 	return error && !later ? GP_EXIT_FAILED : GP_EXIT_OK;
@@ -191,7 +228,11 @@ const struct gp_command gp_cli_renice = {
 		"priority\n"
 		"of a queue. If gpreemptd is running, the priority takes effect at once and "
 		"overrides the\n"
-		"rules of the configuration; a priority above the limit for your user is refused."),
+		"rules of the configuration; a priority above the limit for your user is refused. "
+		"If PID\n"
+		"belongs to a group, the priority of the whole group changes. 'gpreempt log' shows "
+		"each\n"
+		"change and its user."),
 	.options = options,
 	.examples = "  gpreempt renice online 4711\n"
 		    "  gpreempt renice 300 --group training\n",

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/control/status.h"
@@ -61,12 +62,19 @@ static void swapped_table(const struct gp_cli_status *status, struct gp_doc *doc
 	}
 }
 
+/* Only root may ask the holders of other users. */
+static bool sees_all(void)
+{
+	return geteuid() == 0;
+}
+
 static void hold_table(struct gp_cli_status *status, struct gp_doc *doc)
 {
 	gp_doc_table(doc, "holds", NULL);
-	gp_doc_if_empty(doc, status->holder_pid || status->others
-				     ? N_("Nothing is suspended.")
-				     : N_("Nothing is suspended: no holder is running."));
+	gp_doc_if_empty(doc, !sees_all() ? N_("You hold nothing suspended.")
+			     : status->holder_pid || status->others ? N_("Nothing is suspended.")
+								    : N_("Nothing is suspended: no "
+									 "holder is running."));
 	gp_doc_column(doc, "pid", "PID");
 	gp_doc_column(doc, "queues", "QUEUES");
 	gp_doc_right(doc);
@@ -95,6 +103,11 @@ static void show_holds(struct gp_cli_status *status)
 		gp_doc_fact(doc, "holds", NULL, gp_v_json(json_array()));
 	swapped_table(status, doc, &swapped);
 	gp_proto_swapped_free(&swapped);
+	gp_doc_fact(doc, "all_users", NULL, gp_v_bool(sees_all()));
+	if (!sees_all())
+		gp_doc_line(doc, "Suspensions by root and other users are not visible to you: "
+				 "'sudo gpreempt status' lists them, and 'gpreempt top' shows the "
+				 "jobs that gpreemptd holds.");
 	status->doc = doc;
 }
 

@@ -224,6 +224,19 @@ static void kept_text(const struct gp_proto_msg_decision *line, const char *job,
 			 job, waited.text);
 }
 
+static void set_text(const struct gp_proto_msg_decision *line, const char *job, const char *user,
+		     char *out, size_t size)
+{
+	if (line->why == GP_DAEMON_SET_PRIORITY)
+		snprintf(out, size, _("%s: priority set to %u by user %s (renice)"), job,
+			 line->job_priority, user);
+	else if (line->why == GP_DAEMON_SET_CLASS)
+		snprintf(out, size, _("%s: class set to %s by user %s"), job,
+			 gp_cli_class_name(line->job_class), user);
+	else
+		snprintf(out, size, _("%s: weight set to %u by user %s"), job, line->share, user);
+}
+
 void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size)
 {
 	char job[128], other[128];
@@ -246,6 +259,9 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 	case GP_DECISION_KEPT:
 	case GP_DECISION_LET_GO:
 		kept_text(line, job, out, size);
+		break;
+	case GP_DECISION_SET:
+		set_text(line, job, other, out, size);
 		break;
 	case GP_DECISION_WENT:
 		snprintf(out, size, _("job ended: %s"), job);
@@ -385,7 +401,8 @@ void gp_cli_decision_row(struct gp_doc *doc, const struct gp_cli_daemon_client *
 bool gp_cli_decision_repeats(const struct gp_proto_msg_decision *line,
 			     const struct gp_proto_msg_decision *before)
 {
-	return line->kind == before->kind && line->why == before->why && line->job == before->job &&
+	return line->kind == before->kind && line->kind != GP_DECISION_SET &&
+	       line->why == before->why && line->job == before->job &&
 	       line->other == before->other && line->gpu_id == before->gpu_id &&
 	       line->error == before->error && line->away == before->away &&
 	       line->observed == before->observed && line->job_pid == before->job_pid;

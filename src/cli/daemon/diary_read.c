@@ -68,6 +68,12 @@ int gp_cli_diary_read(const char *path, bool rotated, s64 since_wall_ns, struct 
 	}
 	if (!error)
 		error = read_file(path, &reading, diag);
+	if (rotated && (error == -ENOENT || error == -EACCES))
+		return gp_fail(diag, error,
+			       "cannot read %s: %s; gpreemptd records decisions if decision_log is "
+			       "set in gpreemptd.conf, for root and the group gpreempt to read; "
+			       "--decisions names another file",
+			       path, strerror(-error));
 	if (error == -ENOENT || error == -EACCES)
 		return gp_fail(diag, error,
 			       "cannot read %s: %s (set decision_log in gpreemptd.conf; root and "
@@ -75,6 +81,11 @@ int gp_cli_diary_read(const char *path, bool rotated, s64 since_wall_ns, struct 
 			       path, strerror(-error));
 	if (error)
 		return error;
+	if (!reading.lines && rotated)
+		return gp_fail(diag, -ENODATA,
+			       "%s contains no decisions of gpreemptd; with --decisions, name the "
+			       "file of decision_log or the output of 'gpreempt log --json'",
+			       path);
 	if (!reading.lines)
 		return gp_fail(diag, -ENODATA,
 			       "%s contains no decisions of gpreemptd; give the file of "

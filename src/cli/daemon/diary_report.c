@@ -14,17 +14,19 @@
 #include "cli/daemon/diary.h"
 #include "sched/sched.h"
 
+#define STATES_NS (10 * (s64)GP_NS_PER_S) /* from one state to the next */
+
 enum { SLOTS = 12, LONGEST = 20 };
 
 /* Of one life of the daemon: ids of jobs begin anew with the next. */
 struct job {
-	u64 life, id;
+	u64 life, id;                 /* life 0: no state has named it yet */
 	struct gp_proto_msg_job last; /* its last snapshot; zero: only decisions name it */
-	bool seen;
+	bool came, seen;
 	u32 pid;
 	char name[GP_PROTO_NAME];
-	s64 first_wall, last_wall;
-	u64 ran_ns, held_ns, suspends; /* in the span */
+	s64 first_wall, last_wall, figures_wall; /* of its last snapshot */
+	u64 ran_ns, held_ns, suspends;           /* in the span */
 	u64 ran[SLOTS], held[SLOTS];
 	/* A hold that is not over. */
 	s64 held_at; /* 0: none */
@@ -48,6 +50,7 @@ struct hold {
 
 struct span {
 	s64 from, to, slot_ns;
+	s64 first; /* of the lines in the span; 0: there is none */
 	u32 slots;
 	u64 life, decisions;
 	u64 preemptions, would;
@@ -155,6 +158,9 @@ static int take_decision(struct span *span, const struct gp_proto_diary_line *li
 	job = job_of(span, decision->job, decision->job_pid, decision->job_name, line->wall_ns);
 	if (!job)
 		return -ENOMEM;
+	/* It came in this period: all that it has is of this period. */
+	if (decision->kind == GP_DECISION_CAME)
+		job->came = true;
 	if (decision->kind == GP_DECISION_SUSPEND && decision->why != GP_SCHED_WHY_JOINED) {
 		span->preemptions += decision->other && !decision->observed;
 		span->would += decision->other && decision->observed;
@@ -170,26 +176,50 @@ static int take_decision(struct span *span, const struct gp_proto_diary_line *li
 
 /* ---- snapshots ---- */
 
+static u32 slot_of(const struct span *span, s64 wall)
+{
+	return (u32)GP_MIN(GP_MAX(wall - span->from, 0) / span->slot_ns, (s64)span->slots - 1);
+}
+
+/* A time that passed between two snapshots, which need not be in the same slot. */
+static void spread(const struct span *span, u64 *slots, u64 ns, s64 begin, s64 end)
+{
+	u64 left = ns;
+
+	for (u32 slot = slot_of(span, begin); slot < slot_of(span, end); slot++) {
+		s64 from = span->from + slot * span->slot_ns;
+		s64 part = from + span->slot_ns - GP_MAX(begin, from);
+		u64 share = (u64)((double)ns * (double)part / (double)(end - begin));
+
+		slots[slot] += GP_MIN(share, left);
+		left -= GP_MIN(share, left);
+	}
+	slots[slot_of(span, end)] += left;
+}
+
 static int take_job(struct span *span, const struct gp_proto_diary_line *line)
 {
 	const struct gp_proto_msg_job *now = &line->is.job;
 	struct job *job = job_of(span, now->id, now->pid, now->name, line->wall_ns);
-	u32 slot = GP_MIN((u32)((line->wall_ns - span->from) / span->slot_ns), span->slots - 1);
 	/* Where the driver reports who had the GPU, that counts. */
-	u64 ran = now->activity ? now->active_ns : now->ran_ns, before;
+	u64 ran = now->activity ? now->active_ns : now->ran_ns, before, held;
+	s64 since;
 
 	if (!job)
 		return -ENOMEM;
-	if (job->seen) {
+	if (job->seen || job->came) {
 		before = job->last.activity ? job->last.active_ns : job->last.ran_ns;
 		ran = ran > before ? ran - before : 0;
-		job->ran[slot] += ran;
+		held = now->held_ns - GP_MIN(job->last.held_ns, now->held_ns);
+		since = job->seen ? job->figures_wall : job->first_wall;
+		spread(span, job->ran, ran, since, line->wall_ns);
+		spread(span, job->held, held, since, line->wall_ns);
 		job->ran_ns += ran;
-		job->held[slot] += now->held_ns - GP_MIN(job->last.held_ns, now->held_ns);
-		job->held_ns += now->held_ns - GP_MIN(job->last.held_ns, now->held_ns);
+		job->held_ns += held;
 		job->suspends += now->suspends - GP_MIN(job->last.suspends, now->suspends);
 	}
 	job->last = *now;
+	job->figures_wall = line->wall_ns;
 	job->seen = true;
 	return 0;
 }
@@ -206,13 +236,34 @@ static void take_device(struct span *span, const struct gp_proto_msg_device *dev
 	span->device_count = GP_MAX(span->device_count, i + 1);
 }
 
+/* A state names the life of the daemon. What came before the first one is of the same life, if the
+ * daemon ran then; otherwise another one has begun, and what was held is released. */
+static int take_state(struct span *span, const struct gp_proto_diary_line *line)
+{
+	const struct gp_proto_msg_daemon_status *state = &line->is.state;
+	s64 started_wall = line->wall_ns - (s64)(state->now_ns - state->started_ns);
+	int error = 0;
+
+	for (size_t i = 0; state->started_ns != span->life && i < span->job_count && !error; i++) {
+		struct job *job = &span->jobs[i];
+
+		if (!job->life && job->first_wall >= started_wall)
+			job->life = state->started_ns;
+		else
+			error = end_hold(span, job, job->last_wall, false);
+	}
+	span->life = state->started_ns;
+	return error;
+}
+
 static int take(void *ctx, const struct gp_proto_diary_line *line)
 {
 	struct span *span = ctx;
-	int error = 0;
 
 	if (line->wall_ns >= span->to)
 		return 0;
+	if (!span->first)
+		span->first = line->wall_ns;
 	switch (line->kind) {
 	case GP_DIARY_DECISION:
 		return take_decision(span, line);
@@ -222,12 +273,7 @@ static int take(void *ctx, const struct gp_proto_diary_line *line)
 		take_device(span, &line->is.device);
 		return 0;
 	default: /* GP_DIARY_STATE */
-		/* Another life of the daemon: what it held was released. */
-		for (size_t i = 0;
-		     line->is.state.started_ns != span->life && i < span->job_count && !error; i++)
-			error = end_hold(span, &span->jobs[i], span->jobs[i].last_wall, false);
-		span->life = line->is.state.started_ns;
-		return error;
+		return take_state(span, line);
 	}
 }
 
@@ -255,13 +301,17 @@ static void cell_gpu(const struct span *span, struct gp_doc *doc, u32 gpu_id)
 
 static void put_summary(const struct span *span, struct gp_doc *doc, const char *path)
 {
-	char from[32], to[32];
+	char from[32], to[32], first[32];
 
 	gp_cli_diary_time(span->from, from, sizeof(from));
+	gp_cli_diary_time(span->first, first, sizeof(first));
 	gp_cli_diary_time(span->to, to, sizeof(to));
 	gp_doc_section(doc, "span", N_("Period"));
 	gp_doc_fact(doc, "from", N_("from"), gp_v_text(from));
 	gp_doc_fact(doc, "to", N_("to"), gp_v_text(to));
+	/* The oldest file is gone, or gpreemptd did not run. */
+	if (span->first > span->from + STATES_NS)
+		gp_doc_fact(doc, "recorded_from", N_("recorded from"), gp_v_text(first));
 	gp_doc_fact(doc, "file", N_("file"), gp_v_text(path));
 	gp_doc_fact(doc, "decisions", N_("decisions"), gp_v_count(span->decisions));
 	gp_doc_fact(doc, "preemptions", N_("preemptions"), gp_v_count(span->preemptions));

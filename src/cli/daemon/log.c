@@ -161,15 +161,30 @@ static int collect(const struct gp_proto_msg_decision *line, void *data)
 	return 0;
 }
 
+/* The first of the last `lines`; in text, those that say the same are one. */
+static size_t first_of_last(const struct settings *settings, u64 lines)
+{
+	bool joined = !settings->each && !gp_cli_view_is_data(&settings->view);
+	size_t first = settings->count;
+
+	while (first && lines--) {
+		first--;
+		while (joined && first &&
+		       gp_cli_decision_repeats(&settings->line[first], &settings->line[first - 1]))
+			first--;
+	}
+	return first;
+}
+
 /* What was: all of it, or its last lines. */
 static int show_past(struct settings *settings)
 {
 	bool all = settings->lines == UINT64_MAX;
 	int error = gp_cli_daemon_decisions(&settings->client, &settings->sink.diag,
 					    &settings->next, 0, all ? print : collect, settings);
-	size_t first = settings->count > settings->lines ? settings->count - settings->lines : 0;
 
-	for (size_t i = first; !error && i < settings->count; i++)
+	for (size_t i = first_of_last(settings, settings->lines); !error && i < settings->count;
+	     i++)
 		error = print(&settings->line[i], settings);
 	/* The lines that follow belong to it. */
 	return error || settings->follow ? error : flush_same(settings);
@@ -381,7 +396,7 @@ static int make(void *ctx, struct gp_doc **doc)
 	gp_cli_daemon_close(&settings->client);
 	if (error)
 		return error;
-	first = settings->count > lines ? settings->count - (size_t)lines : 0;
+	first = first_of_last(settings, lines);
 	*doc = gp_doc_new_answer();
 	if (!gp_cli_view_is_data(&settings->view)) {
 		add_lines(*doc, settings, first);

@@ -142,6 +142,7 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "away", NULL, gp_v_text(gp_cli_away_name(job->away)));
 	gp_doc_fact(doc, "owner", NULL, gp_v_text_or_missing(job->owner));
 	gp_doc_fact(doc, "kept", NULL, gp_v_text(gp_cli_kept_name(job->kept)));
+	gp_doc_fact(doc, "reniced", NULL, gp_v_bool(job->changed & GP_DAEMON_SET_PRIORITY));
 	gp_doc_fact(doc, "switched_out", NULL,
 		    gp_v_if(job->activity, gp_v_count(job->switched_out)));
 	gp_doc_fact(doc, "lost_ns", NULL, gp_v_if(job->activity, gp_v_ns(job->lost_ns)));

@@ -185,9 +185,33 @@ static void add_state(struct gp_doc *doc, const struct gp_cli_why_about *about)
 	if (*job->rule)
 		gp_doc_line(doc, "The rule '%.*s' of the configuration applies to it.",
 			    (int)sizeof(job->rule), job->rule);
+	if (job->changed & GP_DAEMON_SET_PRIORITY)
+		gp_doc_line(doc, *job->rule ? _("Its priority was set by a user (renice), which "
+						"overrides the rule.")
+					    : _("Its priority was set by a user (renice)."));
 	add_claim(doc, job);
 	add_held(doc, about);
 	add_others(doc, about);
+}
+
+/* What was not measured yet is not said. */
+static void add_costs(struct gp_doc *doc, const struct gp_proto_msg_job *job)
+{
+	bool suspend = job->suspend_ns != GP_DAEMON_UNKNOWN;
+	bool resume = job->resume_ns != GP_DAEMON_UNKNOWN;
+
+	if (!job->suspends)
+		return;
+	if (suspend && resume)
+		gp_doc_line(doc, "Suspending it is expected to take %s, resuming it %s.",
+			    gp_duration_text(job->suspend_ns).text,
+			    gp_duration_text(job->resume_ns).text);
+	else if (suspend)
+		gp_doc_line(doc, "Suspending it is expected to take %s.",
+			    gp_duration_text(job->suspend_ns).text);
+	else if (resume)
+		gp_doc_line(doc, "Resuming it is expected to take %s.",
+			    gp_duration_text(job->resume_ns).text);
 }
 
 static void add_totals(struct gp_doc *doc, const struct gp_cli_why_about *about)
@@ -215,10 +239,7 @@ static void add_totals(struct gp_doc *doc, const struct gp_cli_why_about *about)
 				     (unsigned long)job->preempted),
 			    (unsigned long long)job->preempted,
 			    gp_duration_text(job->waited_ns).text);
-	if (job->suspends)
-		gp_doc_line(doc, "Suspending it is expected to take %s, resuming it %s.",
-			    gp_duration_text(job->suspend_ns).text,
-			    gp_duration_text(job->resume_ns).text);
+	add_costs(doc, job);
 }
 
 void gp_cli_why_state(struct gp_doc *doc, const struct gp_cli_why_about *about)

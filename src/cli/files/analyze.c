@@ -11,6 +11,8 @@
 #include "cli/bundle.h"
 #include "cli/files/reading.h"
 #include "cli/files/report_command.h"
+#include "inspect/kfd_input.h"
+#include "trace/read/plain.h"
 #include "trace/analyse/inquiry.h"
 #include "base/lines.h"
 
@@ -80,17 +82,33 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 	return own;
 }
 
+/* The command for a copy of a debugfs file, which is a state without events; NULL: it is none. */
+static const char *debugfs_command(int fd)
+{
+	char start[4096];
+	long got = gp_trace_plain_start(fd, start, sizeof(start));
+
+	return got > 0 ? gp_inspect_kfd_command(start, (size_t)got) : NULL;
+}
+
 static int read_file(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
 		     const char *path)
 {
 	struct gp_cli_file_watch reading;
-	const char *name;
+	const char *name, *command;
 	int fd = gp_cli_report_open(&arguments->cli, path, &name), error;
 
 	if (fd >= 0)
 		fd = seekable(&arguments->cli, fd, name);
 	if (fd < 0)
 		return fd;
+	command = debugfs_command(fd);
+	if (command) {
+		close(fd);
+		return gp_fail(&arguments->cli.sink.diag, -EINVAL,
+			       "%s: this is a copy of a debugfs file; read it with 'gpreempt %s'",
+			       name, command);
+	}
 	gp_cli_file_watch_begin(&reading, fd, name, &arguments->cli.sink.diag);
 	error = gp_trace_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
 	gp_cli_file_watch_end(&reading);
@@ -111,60 +129,110 @@ static bool quotes(const char *name)
 	return false;
 }
 
-#define SKIPPED_NAMED 5 /* in the note about files of a directory */
+#define NAMED_MAX 5 /* in a note about what is left out of a directory */
 
-/* 1: its format is known, 0: not; or why it cannot be opened. */
-static int is_understood(const char *path)
+struct left_out {
+	size_t count;
+	struct gp_buf names;
+};
+
+static void leave_out(struct left_out *left, const char *name)
 {
+	if (++left->count <= NAMED_MAX)
+		gp_buf_printf(&left->names, "%s%s", left->count > 1 ? ", " : "", name);
+	else if (left->count == NAMED_MAX + 1)
+		gp_buf_puts(&left->names, ", ...");
+}
+
+struct reading {
+	struct arguments *arguments;
+	struct gp_trace_inquiry *inquiry;
+	struct left_out unknown, below;
+};
+
+/* The file if its format is known; else a note, at once or with the others. */
+static int read_known(struct reading *reading, const char *path, const char *name)
+{
+	struct gp_diag *diag = &reading->arguments->cli.sink.diag;
 	enum gp_trace_source_kind kind = GP_SOURCE_UNKNOWN;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const char *command;
 
-	if (fd < 0)
-		return -errno;
-	gp_trace_source_identify(fd, path, &kind);
+	if (fd < 0) {
+		gp_diag(diag, GP_WARNING, "cannot open %s: %s; skipped", path, strerror(errno));
+		return 0;
+	}
+	command = debugfs_command(fd);
+	if (!command)
+		gp_trace_source_identify(fd, path, &kind);
 	close(fd);
-	return kind != GP_SOURCE_UNKNOWN;
+	if (kind != GP_SOURCE_UNKNOWN)
+		return read_file(reading->arguments, reading->inquiry, path);
+	if (command)
+		gp_diag(diag, GP_NOTE,
+			"%s: this is a copy of a debugfs file; read it with 'gpreempt %s'", path,
+			command);
+	else
+		leave_out(&reading->unknown, name);
+	return 0;
+}
+
+static int read_entry(struct reading *reading, const char *directory, const char *name)
+{
+	char *path = NULL;
+	struct stat info;
+	int error = 0;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		return -ENOMEM;
+	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+		leave_out(&reading->below, name);
+	else if (!quotes(path) && stat(path, &info) == 0 && S_ISREG(info.st_mode))
+		error = read_known(reading, path, name);
+	free(path);
+	return error;
+}
+
+static void say_left_out(struct reading *reading, const char *path)
+{
+	struct gp_diag *diag = &reading->arguments->cli.sink.diag;
+	const struct left_out *unknown = &reading->unknown, *below = &reading->below;
+
+	if (unknown->count)
+		gp_diag(diag, GP_NOTE,
+			ngettext("%zu file in %s has an unknown format and is skipped: %s",
+				 "%zu files in %s have an unknown format and are skipped: %s",
+				 (unsigned long)unknown->count),
+			unknown->count, path, gp_buf_str(&unknown->names));
+	if (below->count)
+		gp_diag(diag, GP_NOTE,
+			ngettext("%zu subdirectory of %s is not read; name it to include it: %s",
+				 "%zu subdirectories of %s are not read; name them to include "
+				 "them: %s",
+				 (unsigned long)below->count),
+			below->count, path, gp_buf_str(&below->names));
 }
 
 /* What is understood of the files in a directory, such as gpreempt trace leaves. */
 static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
 			  const char *path)
 {
+	struct reading reading = {.arguments = arguments, .inquiry = inquiry};
 	struct gp_root live = {.dir = ""};
 	struct gp_names names = {0};
-	size_t before = inquiry->count, skipped = 0;
-	struct gp_buf list = {0};
+	size_t before = inquiry->count;
 	int error = gp_root_list(&live, &names, "%s", path);
 
 	if (error)
 		gp_fail(&arguments->cli.sink.diag, error, "cannot read %s: %s", path,
 			strerror(-error));
-	for (size_t i = 0; i < names.count && !error; i++) {
-		struct stat info;
-		char *child = NULL;
-		int understood = 0;
-
-		if (asprintf(&child, "%s/%s", path, names.items[i]) < 0)
-			error = -ENOMEM;
-		else if (quotes(child) || stat(child, &info) != 0 || !S_ISREG(info.st_mode))
-			error = 0;
-		else if ((understood = is_understood(child)) > 0)
-			error = read_file(arguments, inquiry, child);
-		else if (understood < 0)
-			gp_diag(&arguments->cli.sink.diag, GP_WARNING,
-				"cannot open %s: %s; skipped", child, strerror(-understood));
-		else if (++skipped <= SKIPPED_NAMED)
-			gp_buf_printf(&list, "%s%s", skipped > 1 ? ", " : "", names.items[i]);
-		free(child);
-	}
+	for (size_t i = 0; i < names.count && !error; i++)
+		error = read_entry(&reading, path, names.items[i]);
 	gp_names_free(&names);
-	if (!error && skipped)
-		gp_diag(&arguments->cli.sink.diag, GP_NOTE,
-			ngettext("%zu file in %s has an unknown format and is skipped: %s%s",
-				 "%zu files in %s have an unknown format and are skipped: %s%s",
-				 (unsigned long)skipped),
-			skipped, path, gp_buf_str(&list), skipped > SKIPPED_NAMED ? ", ..." : "");
-	gp_buf_free(&list);
+	if (!error)
+		say_left_out(&reading, path);
+	gp_buf_free(&reading.unknown.names);
+	gp_buf_free(&reading.below.names);
 	if (!error && inquiry->count == before)
 		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
 				"%s contains no readable log, trace or profile", path);
@@ -279,8 +347,9 @@ const struct gp_command gp_cli_analyze = {
 			  "clocks.json from\n"
 			  "'gpreempt trace', and the file of 'gpreempt report-bundle'. The format "
 			  "of each file is\n"
-			  "detected from its content. In a directory,\n"
-			  "source files and documents are skipped, because they may quote a log.\n"
+			  "detected from its content. Of a directory, the\n"
+			  "files are read, without subdirectories; source files and documents are\n"
+			  "skipped, because they may quote a log.\n"
 			  "\n"
 			  "The report shows how queues are created and how long each step takes, "
 			  "what happens to\n"

@@ -17,6 +17,10 @@
 #include "base/i18n.h"
 #include "cli/daemon/diary.h"
 
+#define EVERY_NS (10 * (s64)GP_NS_PER_S) /* from one state to the next */
+#define SECONDS_MAX \
+	(INT64_MAX / (s64)GP_NS_PER_S - 61) /* that are a number of ns, and a minute more */
+
 enum { PLAY_MS = 500, CTRL_C = 3 };
 
 struct snapshot {
@@ -50,6 +54,9 @@ static int take(void *ctx, const struct gp_proto_diary_line *line)
 	if (!film->count || line->kind == GP_DIARY_DECISION)
 		return 0;
 	last = &film->items[film->count - 1];
+	/* The figures of a job that ended since. */
+	if (line->wall_ns != last->wall_ns)
+		return 0;
 	if (line->kind == GP_DIARY_DEVICE && last->device_count < GP_DAEMON_DEVICES) {
 		if (gp_array_grow((void **)&last->devices, last->device_count,
 				  &last->device_capacity, sizeof(*last->devices)))
@@ -80,6 +87,7 @@ static int print(const struct gp_cli_top_replay *replay, const struct snapshot *
 	struct gp_cli_top_data top = {.status = snapshot->status,
 				      .device_count = snapshot->device_count};
 	struct gp_doc *doc;
+	char at[32];
 	int error;
 
 	if (snapshot->device_count)
@@ -94,6 +102,9 @@ static int print(const struct gp_cli_top_replay *replay, const struct snapshot *
 	top.job_count = snapshot->job_count;
 	gp_cli_top_arrange(&top, replay->sort, replay->filter);
 	doc = gp_cli_top_doc(&top, "");
+	gp_cli_diary_time(snapshot->wall_ns, at, sizeof(at));
+	gp_doc_fact(doc, "at", NULL, gp_v_text(at));
+	gp_cli_line(doc, _("State of %s"), at);
 	error = gp_show_print(doc, stdout, replay->format);
 	gp_doc_free(doc);
 	gp_cli_top_free(&top);
@@ -110,11 +121,27 @@ static size_t find(const struct film *film, s64 wall_ns)
 	return i;
 }
 
-/* A time of day is that of the day of the last snapshot. */
-static bool parse_time(const char *text, s64 last_wall_ns, s64 *out)
+/* The end of a second of CLOCK_REALTIME; of a year that does not fit, the last or the first that
+ * does. */
+static s64 wall_of(struct tm *local)
 {
-	static const char *const forms[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M:%S",
-					    "%H:%M"};
+	local->tm_isdst = -1;
+	return GP_MIN(GP_MAX((s64)mktime(local), -SECONDS_MAX), SECONDS_MAX) * (s64)GP_NS_PER_S +
+	       (s64)GP_NS_PER_S - 1;
+}
+
+/* A time of day is that of the day of the last snapshot, or of the day before if it is later than
+ * that. *until is the end of the second or minute that the text names. */
+static bool parse_time(const char *text, s64 last_wall_ns, s64 *out, s64 *until)
+{
+	static const struct {
+		const char *form;
+		bool dated;
+		s64 seconds;
+	} forms[] = {{"%Y-%m-%d %H:%M:%S", true, 1},
+		     {"%Y-%m-%d %H:%M", true, 60},
+		     {"%H:%M:%S", false, 1},
+		     {"%H:%M", false, 60}};
 	time_t day = (time_t)(last_wall_ns / (s64)GP_NS_PER_S);
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(forms); i++) {
@@ -123,12 +150,15 @@ static bool parse_time(const char *text, s64 last_wall_ns, s64 *out)
 
 		localtime_r(&day, &local);
 		local.tm_sec = 0;
-		end = strptime(text, forms[i], &local);
+		end = strptime(text, forms[i].form, &local);
 		if (!end || *end)
 			continue;
-		local.tm_isdst = -1;
-		/* Its whole second. */
-		*out = (s64)mktime(&local) * (s64)GP_NS_PER_S + (s64)GP_NS_PER_S - 1;
+		*out = wall_of(&local);
+		if (!forms[i].dated && *out >= last_wall_ns + EVERY_NS) {
+			local.tm_mday--;
+			*out = wall_of(&local);
+		}
+		*until = *out + (forms[i].seconds - 1) * (s64)GP_NS_PER_S;
 		return true;
 	}
 	return false;
@@ -225,10 +255,25 @@ static int browse(const struct gp_cli_top_replay *replay, const struct film *fil
 	return error;
 }
 
+/* A time outside the file is not that of its first or last state. */
+static int check_covered(const struct gp_cli_top_replay *replay, const struct film *film, s64 at,
+			 s64 until, struct gp_diag *diag)
+{
+	s64 first = film->items[0].wall_ns, last = film->items[film->count - 1].wall_ns;
+	char from[32], to[32];
+
+	if (until >= first && at < last + EVERY_NS)
+		return 0;
+	gp_cli_diary_time(first, from, sizeof(from));
+	gp_cli_diary_time(last, to, sizeof(to));
+	return gp_fail(diag, -ENODATA, "%s covers %s to %s, not '%s'", replay->path, from, to,
+		       replay->at);
+}
+
 int gp_cli_top_replay(const struct gp_cli_top_replay *replay, struct gp_diag *diag)
 {
 	struct film film = {0};
-	s64 at = INT64_MAX;
+	s64 at = INT64_MAX, until = INT64_MAX;
 	int error = gp_cli_diary_read(replay->path, false, 0, diag, take, &film);
 
 	if (!error && !film.count)
@@ -237,10 +282,12 @@ int gp_cli_top_replay(const struct gp_cli_top_replay *replay, struct gp_diag *di
 				"another --at, or a file that covers more time",
 				replay->path);
 	if (!error && replay->at &&
-	    !parse_time(replay->at, film.items[film.count - 1].wall_ns, &at))
+	    !parse_time(replay->at, film.items[film.count - 1].wall_ns, &at, &until))
 		error = gp_fail(diag, -EINVAL,
 				"invalid time '%s'; use 14:03, 14:03:05 or '2026-11-17 14:03:05'",
 				replay->at);
+	if (!error && replay->at)
+		error = check_covered(replay, &film, at, until, diag);
 	if (!error) {
 		error = -ENOTTY;
 		if (!replay->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
