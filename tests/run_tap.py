@@ -37,7 +37,12 @@ class TapResult(unittest.TestResult):
 
     def failed(self, test, error):
         self.line(False, test)
-        print("".join(traceback.format_exception(*error)), file=sys.stderr)
+        self.explain(error)
+
+    def explain(self, error):
+        """In the TAP itself: standard error also has what the programs under test wrote."""
+        text = "".join(traceback.format_exception(*error))
+        print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
@@ -52,7 +57,7 @@ class TapResult(unittest.TestResult):
         super().addSubTest(test, subtest, err)
         if err:
             print(f"# not ok: {subtest}")
-            print("".join(traceback.format_exception(*err)), file=sys.stderr)
+            self.explain(err)
 
 
 def main():

@@ -46,6 +46,13 @@ status=0
 "$here/test_preemption.py" --seconds "$seconds" --baseline "$((seconds / 2 + 1))" "${cases[@]}" \
 	--online-log "$out/online.log" --offline-log "$out/offline.log" \
 	--text "$out/report.txt" --json "$out/report.json" --html "$out/report.html" || status=$?
-((status == 0)) || { echo "run_poc_test.sh: the test failed; see $out/online.log and $out/offline.log" >&2; exit "$status"; }
+if ((status)); then
+	logs=()
+	for log in "$out"/{online,offline}.log; do
+		[[ ! -s $log ]] || logs+=("$log") # none if the cases were not started
+	done
+	echo "run_poc_test.sh: the test failed${logs[*]:+; see ${logs[*]}}" >&2
+	exit "$status"
+fi
 echo
 echo "written: $out/report.txt, $out/report.json, $out/report.html"

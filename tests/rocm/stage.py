@@ -40,10 +40,6 @@ class Stage:
             words += ["--bind", str(directory), path]
         return [*words, "--", "env", "GP_BIN=/gp/bin", "GP_FIXTURES=/src/tests/fixtures", "PYTHONDONTWRITEBYTECODE=1", *env, *command]
 
-    def vgpu(self, personality, command, options=(), env=()):
-        compute = ["--compute", os.environ.get("GP_ROCM_COMPUTE", "off")]
-        return self.command(["/gp/bin/gpreempt", "vgpu", "--personality", personality, *compute, *options, "--", *command], env)
-
     def run(self, name, words, limit):
         """Exit status (None: it did not end in time) and output, which also goes to a log."""
         try:
@@ -95,14 +91,21 @@ class Stage:
 
 
 class View:
-    """A stage for one suite, or for a part of it: also knows which tests are its own, and why one is not to be run."""
+    """A stage for one suite, or for a part of it: also knows which tests are its own, why one is not to be run, and whether its
+    kernels are executed."""
 
-    def __init__(self, stage, omitted, part=0, parts=1):
-        self.stage, self.omitted, self.part, self.parts = stage, omitted, part, parts
+    def __init__(self, stage, omitted, part=0, parts=1, executes=lambda test: False):
+        self.stage, self.omitted, self.part, self.parts, self.executes = stage, omitted, part, parts, executes
 
     def share(self, things):
         """Those of this part."""
         return list(things)[self.part::self.parts]
+
+    def machine(self, personality, test=""):
+        return ["/gp/bin/gpreempt", "vgpu", "--personality", personality, "--compute", "on" if self.executes(test) else "off"]
+
+    def vgpu(self, personality, command, options=(), env=(), test=""):
+        return self.stage.command([*self.machine(personality, test), *options, "--", *command], env)
 
     def run(self, name, words, limit):
         return self.stage.run(self.label(name), words, limit)

@@ -72,6 +72,45 @@ class Deps(unittest.TestCase):
         self.assertIn("meson", last)  # required: apt-get says what is wrong with it
         self.assertNotIn("rocminfo", last)
 
+    def with_a_mirror_that_lacks(self, *packages):
+        """It lists all of them. As apt-get does, it installs either everything that it is asked for or nothing."""
+        lacking = "|".join(f"*' {package} '*" for package in packages)
+        for name, text in (("apt-get", f"""case " $* " in *' update '*) exit 100;; {lacking})
+            echo 'E: Failed to fetch http://mirror/x.deb  404  Not Found' >&2; echo 'E: Unable to fetch some archives' >&2; exit 100;; esac; echo "$*" >> {self.calls}"""),
+                           ("apt-cache", "exit 0")):
+            with open(os.path.join(self.place, name), "w") as file:
+                file.write(f"#!/bin/sh\n{text}\n")
+            os.chmod(os.path.join(self.place, name), 0o755)
+
+    def test_a_package_that_cannot_be_fetched_stops_nothing_if_it_is_optional(self):
+        self.with_a_mirror_that_lacks("lld-19", "libncurses-dev")
+        done = subprocess.run([SOURCE / "scripts" / "deps", "build", "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env=self.env, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        installed = self.installed().split()
+        for package in ("meson", "gcc", "tmux", "zlib1g-dev", "clang-19"):
+            self.assertIn(package, installed)
+        self.assertNotIn("lld-19", installed)
+        self.assertIn("cannot be installed, left out: lld-19 (Failed to fetch http://mirror/x.deb  404  Not Found)\n", done.stdout)
+
+    def test_a_package_for_one_purpose_alone_is_needed_for_it(self):
+        """A cluster without its controller would be a test that is skipped, and green."""
+        self.with_a_mirror_that_lacks("slurm-wlm", "lld-19")
+        done = subprocess.run([SOURCE / "scripts" / "deps", "build", "test", "slurm"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env, timeout=LIMIT)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("cannot be installed: slurm-wlm (Failed to fetch", done.stdout)
+        self.assertIn("cannot be installed, left out: lld-19 (", done.stdout)
+        self.assertIn("munge", self.installed().split())
+
+    def test_a_package_that_cannot_be_fetched_fails_if_it_is_required_and_not_with_try(self):
+        self.with_a_mirror_that_lacks("meson")
+        for arguments, status in (((), 1), (("--try",), 0)):
+            done = subprocess.run([SOURCE / "scripts" / "deps", *arguments, "build"], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env, timeout=LIMIT)
+            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertIn("404  Not Found", done.stdout)
+
     def test_the_answer_to_optional_packages_is_taken(self):
         status, shown = self.on_terminal(b"n\n", "--try", "kernels")
         self.assertEqual((status, self.installed()), (0, ""), shown)

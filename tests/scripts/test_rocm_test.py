@@ -85,10 +85,10 @@ class Script(unittest.TestCase):
         self.assertRegex(done.stdout, r"^SKIP ROCm 6\.4 and 7\.2: .+\n$")
 
     def test_the_first_line_that_matches_counts(self):
-        expected = self.expected("# comment\nrocrtst 7.* * A.One omit slow here\nrocrtst * native A.* fail kernels compute nothing\n")
-        self.assertEqual(expected.find("rocrtst", "7.2", "native", "A.One"), ("omit", "slow here"))
-        self.assertEqual(expected.find("rocrtst", "7.2", "native", "A.Two"), ("fail", "kernels compute nothing"))
-        self.assertEqual(expected.find("rocrtst", "7.2", "compat", "A.Two"), ("pass", ""))
+        expected = self.expected("# comment\nrccl 7.* * A.One omit slow here\nrccl * native A.* fail kernels compute nothing\n")
+        self.assertEqual(expected.find("rccl", "7.2", "native", "A.One"), ("omit", "slow here"))
+        self.assertEqual(expected.find("rccl", "7.2", "native", "A.Two"), ("fail", "kernels compute nothing"))
+        self.assertEqual(expected.find("rccl", "7.2", "compat", "A.Two"), ("pass", ""))
 
     def test_only_what_is_expected_may_fail_and_must(self):
         count = self.script.Count()
@@ -101,6 +101,20 @@ class Script(unittest.TestCase):
         count.add("e", "hang", "no end", "fail", "kernels compute nothing")
         count.add("f", "pass", "", "fail", "kernels compute nothing")
         self.assertEqual([text.split(":")[0] for text in count.wrong], ["e", "f"])
+
+    def test_where_kernels_are_executed_they_compute(self):
+        expected = self.expected("rccl * * A.* fail kernels compute nothing\nrccl * * B.* fail no such hardware\n")
+        with unittest.mock.patch.object(suites, "COMPUTE", True):
+            self.assertEqual(expected.find("rccl", "7.2", "native", "A.One"), ("pass", ""))
+            self.assertEqual(expected.find("rccl", "7.2", "native", "B.One"), ("fail", "no such hardware"))
+            self.assertFalse(suites.executes("project", "Preemption.test_with_an_agent"))
+
+    def test_the_table_says_how_many_tests_were_executed(self):
+        count = self.script.Count()
+        count.add("a", "pass", "", "pass", "", suites.executes("kfdtest", "KFDQMTest.Atomics"))
+        count.add("b", "pass", "", "pass", "", suites.executes("kfdtest", "KFDOpenCloseKFDTest.OpenCloseTest"))
+        count.add("c", "skip", "not here", "pass", "", True)
+        self.assertEqual(count.row(), (2, 0, 1, 1, "not here"))
 
     def test_a_test_that_may_pass_does_not_change_the_table(self):
         passes, fails = self.script.Count(), self.script.Count()
@@ -118,7 +132,7 @@ class Script(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             path = pathlib.Path(place, "table.md")
             path.write_text("# Title\n\n| suite | ROCm | personality | passed |\n|---|---|---|---|\n"
-                            "| tools | 7.2 | native | 9 | 0 | 0 |  |\n| kfdtest | 7.2 | native | 5 | 0 | 0 |  |\n\nend\n")
+                            "| tools | 7.2 | native | 9 | 0 | 0 | 0 |  |\n| kfdtest | 7.2 | native | 5 | 0 | 0 | 2 |  |\n\nend\n")
             document = self.script.Document(path)
             rows = [(("tools", "7.2", "native"), self.count(**{"pass": 9})), (("programs", "6.4", "compat"), self.count(**{"pass": 3})),
                     (("kfdtest", "7.2", "native"), self.count(absent=1))]
@@ -128,8 +142,8 @@ class Script(unittest.TestCase):
             self.assertEqual(document.differences([(own, self.count(**{"pass": 9, "fail": 1}))]), [own])
             document.update(rows)
             self.assertEqual(path.read_text().splitlines()[4:],
-                             ["| tools | 7.2 | native | 9 | 0 | 0 |  |", "| programs | 6.4 | compat | 3 | 0 | 0 |  |",
-                              "| kfdtest | 7.2 | native | 5 | 0 | 0 |  |", "", "end"])
+                             ["| tools | 7.2 | native | 9 | 0 | 0 | 0 |  |", "| programs | 6.4 | compat | 3 | 0 | 0 | 0 |  |",
+                              "| kfdtest | 7.2 | native | 5 | 0 | 0 | 2 |  |", "", "end"])
             self.assertFalse(self.script.Document(path).differences(rows))
 
     def test_the_parts_of_a_suite_have_every_test_once(self):

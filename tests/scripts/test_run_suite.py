@@ -2,6 +2,7 @@
 """scripts/run-suite with a meson that does what a test may do."""
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import tempfile
@@ -24,7 +25,8 @@ class RunSuite(unittest.TestCase):
             meson.write_text(MESON.format(place=place, deed=deed, result=result, status=status))
             meson.chmod(stat.S_IRWXU)
             done = subprocess.run([SUITE, place], stdout=subprocess.PIPE, text=True, timeout=60,
-                                  env=dict(os.environ, PATH=place + ":" + os.environ["PATH"]))
+                                  env={name: value for name, value in os.environ.items() if name != "MESON_TESTTHREADS"} |
+                                  {"PATH": place + ":" + os.environ["PATH"]})
             self.assertFalse(os.path.exists(pathlib.Path(place, "tmpdir").read_text().strip()))
         return done
 
@@ -44,6 +46,19 @@ class RunSuite(unittest.TestCase):
             done = subprocess.run([SUITE, place, "hqds", "clifind"], stdout=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stdout.splitlines()[0], "no test 'clifind'; did you mean cli-find?")
+
+    def test_programs_of_a_suite_in_the_background_heed_an_interrupt(self):
+        """A shell has them ignore it, and tests that interrupt a program would wait for ever."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        done = self.suite('kill -INT $$; touch "$TMPDIR/ignored"')
+        self.assertIn("no test ran", done.stdout)
+        self.assertNotIn("ignored", done.stdout)
+
+    def test_two_tests_per_core_run_at_a_time(self):
+        wanted = 2 * len(os.sched_getaffinity(0))
+        done = self.suite(f'test "$MESON_TESTTHREADS" = {wanted} || touch "$TMPDIR/threads-$MESON_TESTTHREADS"')
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_a_failed_test_is_named(self):
         done = self.suite("true", "FAIL", 1)

@@ -172,10 +172,10 @@ class Service(unittest.TestCase):
 
 class OnVirtualGpu(Service):
     """Alice has a virtual GPU; its programs are hers and root's."""
-    paths = ""
+    paths, machine = "", []
 
     def start_gpu(self):
-        done = self.gpreempt("vgpu", "start", uid=ALICE)
+        done = self.gpreempt("vgpu", "start", *self.machine, uid=ALICE)
         self.assertEqual(done.returncode, 0, done.stderr)
         for line in self.gpreempt("vgpu", "--", "env", uid=ALICE).stdout.splitlines():
             if line.startswith(("GPREEMPT_VGPU=", "LD_PRELOAD=")):
@@ -371,6 +371,48 @@ class Amd(OnVirtualGpu):
         self.assertEqual(self.job("case_a_cnn")["priority"], 2000)
         self.assertEqual(os.stat("/run/gpreempt/gpreemptd.sock").st_mode & 0o777, 0o666)
         self.assertEqual(os.stat("/run/gpreempt/holder.sock").st_mode & 0o077, 0)
+
+
+class Freeze(OnVirtualGpu):
+    """`systemctl freeze` of a unit, where systemd has control groups of version 2 (the container boots with them if it can)."""
+    name = "gpreempt-test-trainer.service"
+    machine = ["--runtime-enable"]  # a process that cannot answer is suspended from outside
+
+    def trainer(self):
+        self.addCleanup(systemctl, "stop", self.name, check=False)
+        self.addCleanup(systemctl, "thaw", self.name, check=False)
+        variables = [f"--setenv={name}={value}" for name, value in self.env_of(ALICE, **self.gpu).items()]
+        done = subprocess.run(["systemd-run", "--unit", self.name, "--uid", str(ALICE), *variables, GPREEMPT, "run", "--class", "offline",
+                               "--", f"{HERE}/examples/offline_trainer", "--seconds", "1000"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.until(lambda: (self.jobs().get("offline_trainer") or {}).get("busy_queues"), "the trainer has no work")
+        return self.jobs()["offline_trainer"]["pid"]
+
+    def is_off(self, pid):
+        """As the machine itself has it: a frozen process answers nothing."""
+        for process in json.loads(self.gpreempt("vgpu", "status", "--json", uid=ALICE).stdout)["processes"]:
+            if process["pid"] == pid:
+                return process["queues"] and not any(queue["mapped"] for queue in process["queues"])
+        return False
+
+    def kept(self):
+        return self.jobs()["offline_trainer"]["kept"] == "held"
+
+    def test_gpu_work_follows_systemctl_freeze(self):
+        if not os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            self.skipTest("systemd has no control groups of version 2 here, which its freeze needs")
+        self.configure(ACT + "[rule all]\nexecutable = *\nfollow_stop = yes\n")
+        systemctl("start", UNIT)
+        pid = self.trainer()
+        for _ in range(2):
+            systemctl("freeze", self.name)
+            self.assertEqual(systemctl("show", "--value", "--property", "FreezerState", self.name), "frozen")
+            self.until(lambda: self.kept() and self.is_off(pid), "its GPU work goes on")
+            systemctl("thaw", self.name)
+            self.until(lambda: not self.kept() and not self.is_off(pid), "it is not resumed")
+            before = self.jobs()["offline_trainer"]["ran_ns"]
+            self.until(lambda: self.jobs()["offline_trainer"]["ran_ns"] > before, "it does not run again")
 
 
 class Upgrade(OnVirtualGpu):
