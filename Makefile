@@ -78,7 +78,7 @@ slurm-test:
 	@scripts/deps build test slurm
 	@CC=gcc scripts/configure build -Dtests=true
 	@scripts/build build slurm-test
-	@scripts/run-suite build slurm slurm_settings slurm_connection slurm_trust slurm_task
+	@scripts/run-suite build slurm slurm_settings slurm_connection slurm_trust slurm_task slurm_spank
 
 # ROCm 6.4 and 7.2 of Debian sid on the virtual GPU, in chroots that stay in /var/cache/gpreempt (GP_ROCM_CACHE).
 # ROCM=7.2 runs one version; KFDTEST=PROGRAM adds a kfdtest that you built.
