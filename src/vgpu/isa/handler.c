@@ -2,7 +2,7 @@
 #include "vgpu/isa/handler.h"
 
 #include "vgpu/isa/save.h"
-#include "vgpu/isa/scalar.h"
+#include "vgpu/isa/scalar/scalar.h"
 
 #define SAVE_CONTEXT (1u << 10)   /* of TRAPSTS: why the handler runs */
 #define FIRST_WAVE   (1ull << 58) /* of the address that the hardware hands over */

@@ -2,7 +2,7 @@
 /* The first state of waves, and the turns that the waves of a group take; see launch.h. */
 #include "vgpu/isa/launch.h"
 
-#include "vgpu/isa/lanes.h"
+#include "vgpu/isa/vector/lanes.h"
 #include "vgpu/isa/save.h"
 
 /* Instructions of a wave before the next one of its group, on average. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Operands and results of vector operations; see lanes.h. */
-#include "vgpu/isa/lanes.h"
+#include "vgpu/isa/vector/lanes.h"
 
 #define INLINE_INTEGER  128
 #define INLINE_NEGATIVE 193

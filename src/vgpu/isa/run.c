@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <xmmintrin.h>
 
-#include "vgpu/isa/lanes.h"
+#include "vgpu/isa/vector/lanes.h"
 
 #define WORDS_MAX 3
 

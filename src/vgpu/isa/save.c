@@ -5,7 +5,7 @@
  */
 #include "vgpu/isa/save.h"
 
-#include "vgpu/isa/scalar.h"
+#include "vgpu/isa/scalar/scalar.h"
 
 /* GPR_ALLOC, in blocks of 8 vector registers, 4 of them before a0, and 16 scalar ones. */
 #define VECTOR_SIZE(alloc)  ((alloc) >> 6 & 0x3f)

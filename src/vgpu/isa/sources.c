@@ -3,7 +3,7 @@
  * Sources of vector operations as rows of 64 lanes, and results under EXEC: SDWA selects parts of
  * a register, DPP moves lanes, op_sel picks a half, and the index mode of M0 moves registers.
  */
-#include "vgpu/isa/lanes.h"
+#include "vgpu/isa/vector/lanes.h"
 
 #define ROW_LANES  16 /* of DPP */
 #define BANK_LANES 4

@@ -20,7 +20,7 @@
 #define GP_TESTS_VGPU_ISA_MACHINE_H
 
 #include "testlib.h"
-#include "vgpu/isa/lanes.h"
+#include "vgpu/isa/vector/lanes.h"
 
 /* GPU addresses of what is mapped; all the rest faults. */
 #define MACHINE_CODE               0x100000ull
