@@ -17,6 +17,11 @@
 #define KEPT_MAX 4
 #define FDS_MAX  65536 /* closed one by one where the kernel has no close_range() */
 
+bool gp_spawn_passes_on(const siginfo_t *info)
+{
+	return info->si_code != SI_KERNEL || (info->si_signo == SIGHUP && getsid(0) == getpid());
+}
+
 int gp_spawn_wait(pid_t child)
 {
 	int status = 0;

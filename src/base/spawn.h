@@ -7,6 +7,7 @@
 #ifndef GP_BASE_SPAWN_H
 #define GP_BASE_SPAWN_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "base/types.h"
@@ -30,6 +31,11 @@ int gp_spawn_silence(void);
 
 /* Closes every descriptor from `from` on but the `count` (at most 4) in `keep`. */
 void gp_spawn_close_from(int from, const int *keep, size_t count);
+
+/* Whether a signal that this process took must be sent to its child as well. What a key of a
+ * terminal sends reaches the whole process group; a hangup reaches only the leader of the session.
+ */
+bool gp_spawn_passes_on(const siginfo_t *info);
 
 /* Waits for the child's end: its status as waitpid() has it, or -errno. */
 int gp_spawn_wait(pid_t child);

@@ -70,7 +70,7 @@ static int await(pid_t pid, const sigset_t *signals)
 
 		if (number == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)
 			return decode(status);
-		if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+		if (number > 0 && number != SIGCHLD && gp_spawn_passes_on(&info))
 			kill(pid, number);
 	}
 }

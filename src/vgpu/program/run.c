@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/i18n.h"
+#include "base/spawn.h"
 #include "base/host/program.h"
 #include "vgpu/program/program.h"
 
@@ -206,8 +207,7 @@ static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigs
 			kill(child, SIGKILL);
 			killed = true;
 		}
-		/* A terminal tells the whole group: the command has had it. */
-		if (got > 0 && got != SIGCHLD && info.si_code != SI_KERNEL)
+		if (got > 0 && got != SIGCHLD && gp_spawn_passes_on(&info))
 			kill(child, got);
 	}
 	if (lost)
