@@ -23,6 +23,7 @@ class Hangup(unittest.TestCase):
         env = dict(os.environ, LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=self.place.name)
         pid, terminal = pty.fork()
         if pid == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
             os.chdir(self.place.name)
             os.execve(GPREEMPT, [GPREEMPT, *command, "sh", "-c", f"echo $$ > {note}.new; mv {note}.new {note}; exec sleep 1000"], env)
         self.until(lambda: os.path.exists(note) or self.fail_if_ended(pid), "the program does not start")
