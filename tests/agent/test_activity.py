@@ -58,11 +58,12 @@ class Watch(Stage):
     def test_a_signal_that_is_set_again_does_not_look_like_work(self):
         for how in ("store", "silent", "new", "add", "store"):
             self.program.ask(f"rearm 0 {how}", "ok")
-            self.assertEqual(self.client.edge()["busy"], Activity.BUSY)
-            # Seen through the runtime; added to behind its back, it is in doubt unless the agent looked just then.
-            state = self.client.edge()["busy"]
-            self.assertIn(state, (Activity.DRAINED, Activity.UNKNOWN) if how == "add" else (Activity.DRAINED,), how)
-            self.assertEqual(self.activity.slot(self.first)["state"], state)
+            # Seen through the runtime; added to behind its back, it is in doubt unless the agent looked just then. On a slow host
+            # the kernel itself outlasts its claim, and is in doubt until it ends.
+            ends = (Activity.DRAINED, Activity.UNKNOWN) if how == "add" else (Activity.DRAINED,)
+            self.until(lambda: self.client.edge()["busy"] == Activity.BUSY, f"{how}: no work is seen")
+            self.until(lambda: self.client.edge()["busy"] in ends, f"{how}: it looks like work")
+            self.assertIn(self.activity.slot(self.first)["state"], ends, how)
 
     def test_a_last_packet_without_a_signal_is_unknown(self):
         self.program.ask(f"mute 0 {SHORT}", "ok")
