@@ -15,11 +15,11 @@
 #include <time.h>
 
 #define TILE    64
-#define THREADS 256
+#define THREADS EXAMPLE_THREADS
 
 static const char *const names[EXAMPLE_KERNELS] = {
-	"gemm_tile",    "conv_tile", "attention_block", "softmax_row", "layernorm_row",
-	"relu_forward", "add_rows",  "pool_max",        "spin_500us",  "spin_20ms",
+	"gemm_tile", "conv_tile", "attention_block", "softmax_row", "layernorm_row", "relu_forward",
+	"add_rows",  "pool_max",  "spin_500us",      "spin_20ms",   "learn_20ms",
 };
 
 /* a is rows x depth, b is depth x columns, c is rows x columns; all are larger than needed. */
@@ -118,6 +118,34 @@ static const char source[] =
 	"}\n"
 	"KERNEL(spin_500us) { spin(50000); }\n"
 	"KERNEL(spin_20ms) { spin(2000000); }\n"
+	"/* Each block fits weights (a, then c) to samples that are made from their number: 20\n"
+	"   steps of gradient descent, one per millisecond. The order of the sum is fixed, and so\n"
+	"   are the bits of the result. A compute unit has LDS for one block. */\n"
+	"static __device__ float noise(unsigned int n) {\n"
+	"  n = (n ^ 61) ^ n >> 16; n *= 9; n ^= n >> 4; n *= 0x27d4eb2d; n ^= n >> 15;\n"
+	"  return (int)n * 0x1p-31f;\n"
+	"}\n"
+	"KERNEL(learn_20ms) {\n"
+	"  __shared__ float part[12288];\n"
+	"  int i = threadIdx.x, place = blockIdx.x * THREADS + i;\n"
+	"  unsigned long next = __builtin_amdgcn_s_memrealtime();\n"
+	"  float weight = a[place], truth = noise(place);\n"
+	"  for (int step = 0; step < 20; step++) {\n"
+	"    float x = noise(((rows * 20 + step) * 1024 + blockIdx.x) * THREADS + i);\n"
+	"    part[i] = (weight - truth) * x;\n"
+	"    for (int half = THREADS / 2; half; half /= 2) {\n"
+	"      __syncthreads();\n"
+	"      if (i < half) part[i] += part[i + half];\n"
+	"    }\n"
+	"    __syncthreads();\n"
+	"    weight -= 0.01f * part[0] * x;\n"
+	"    next += 100000;\n"
+	"    while (i == 0 && __builtin_amdgcn_s_memrealtime() < next)\n"
+	"      __builtin_amdgcn_s_sleep(8);\n"
+	"    __syncthreads();\n"
+	"  }\n"
+	"  c[place] = weight;\n"
+	"}\n"
 	"KERNEL(pool_max) { EACH(i) c[i] = fmaxf(fmaxf(a[i], a[i + 1]), fmaxf(a[i + columns], \n"
 	"    a[i + columns + 1])); }\n";
 
@@ -142,6 +170,9 @@ static void help(const struct example_options *options)
 	if (options->seed)
 		puts("  --load NAME     network, or spin for kernels of a fixed duration\n"
 		     "  --samples FILE  write one line per request or step to FILE");
+	if (options->seed && !options->rate)
+		puts("  --load learn    kernels of a fixed duration that compute; --samples then\n"
+		     "                  has a checksum of the weights after each step");
 	if (options->seed && options->rate)
 		printf("  --poisson       random arrivals (seed: --seed N, default %d)\n"
 		       "  --cut           exit without waiting for unserved requests\n",
@@ -177,13 +208,16 @@ static int priority(const struct example_options *options, const char *text)
 	exit(2);
 }
 
-static bool load(const struct example_options *options, const char *text)
+static enum example_load load(const struct example_options *options, const char *text)
 {
 	if (strcmp(text, "spin") == 0)
-		return true;
+		return EXAMPLE_LOAD_SPIN;
 	if (strcmp(text, "network") == 0)
-		return false;
-	fprintf(stderr, "%s: the load must be network or spin\n", options->name);
+		return EXAMPLE_LOAD_NETWORK;
+	if (strcmp(text, "learn") == 0 && !options->rate)
+		return EXAMPLE_LOAD_LEARN;
+	fprintf(stderr, "%s: the load must be network%s\n", options->name,
+		options->rate ? " or spin" : ", spin or learn");
 	exit(2);
 }
 
@@ -231,7 +265,7 @@ void example_parse(struct example_options *options, int argc, char **argv)
 			options->device = number(options, optarg);
 			break;
 		case 'l':
-			options->spin = load(options, optarg);
+			options->load = load(options, optarg);
 			break;
 		case 'o':
 			options->samples = optarg;

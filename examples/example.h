@@ -2,7 +2,8 @@
 /*
  * What the example programs share: kernels compiled at run time (hiprtc, so no HIP compiler is
  * needed), launches, options and figures. They run on real ROCm and on `gpreempt vgpu`, where
- * kernels take their time but compute nothing; none of them looks at results.
+ * kernels take their time but compute nothing unless it is told to; only --load learn has a result
+ * that can be compared.
  */
 #ifndef GP_EXAMPLE_H
 #define GP_EXAMPLE_H
@@ -23,7 +24,16 @@ enum example_kernel {
 	EXAMPLE_POOL,       /* 1024 elements in a workgroup */
 	EXAMPLE_SPIN_500US, /* every CU for half a millisecond */
 	EXAMPLE_SPIN_20MS,
+	EXAMPLE_LEARN_20MS, /* the same with a result: see learn.h */
 	EXAMPLE_KERNELS,
+};
+
+#define EXAMPLE_THREADS 256 /* of a workgroup */
+
+enum example_load {
+	EXAMPLE_LOAD_NETWORK,
+	EXAMPLE_LOAD_SPIN,  /* kernels of a fixed time instead */
+	EXAMPLE_LOAD_LEARN, /* the same with a result; trainers only */
 };
 
 struct example_options {
@@ -36,7 +46,7 @@ struct example_options {
 	int size;            /* matrix size */
 	int priority;        /* of the streams: -1 high, 0, 1 low */
 	int device;
-	bool spin;           /* kernels of a fixed time instead of a network */
+	enum example_load load;
 	bool poisson;        /* requests arrive at random instead of evenly */
 	bool cut;            /* a server ends without serving what is left */
 	int seed;            /* of those; 0: a program without the last three */

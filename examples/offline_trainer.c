@@ -2,6 +2,7 @@
 /* Offline work: training steps, as many as the GPU gives. */
 #include <stdio.h>
 
+#include "learn.h"
 #include "networks.h"
 #include "spin.h"
 
@@ -26,8 +27,11 @@ int main(int argc, char **argv)
 	example_parse(&options, argc, argv);
 	example_init(&example, &options, transformer_floats(options.batch));
 	stream = example_stream(&example);
-	if (options.spin) {
-		spin_train(&example, stream);
+	if (options.load != EXAMPLE_LOAD_NETWORK) {
+		if (options.load == EXAMPLE_LOAD_LEARN)
+			learn_train(&example, stream);
+		else
+			spin_train(&example, stream);
 		EXAMPLE_CHECK(hipStreamDestroy(stream));
 		example_free(&example);
 		return 0;

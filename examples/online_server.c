@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 		options.rate = 1;
 	example_init(&example, &options, cnn_floats(options.batch));
 	stream = example_stream(&example);
-	if (options.spin) {
+	if (options.load == EXAMPLE_LOAD_SPIN) {
 		spin_serve(&example, stream);
 		EXAMPLE_CHECK(hipStreamDestroy(stream));
 		example_free(&example);

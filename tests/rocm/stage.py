@@ -62,7 +62,7 @@ class Stage:
         """Compiles test programs and examples with the HIP and the ROCr of the chroot. Returns (name, error) for each."""
         sources = {f"programs/{path.stem}": [f"/src/tests/vgpu/programs/{path.name}"]
                    for path in sorted(PROGRAMS.glob("*.c"))}
-        common = [f"/src/examples/{name}.c" for name in ("example", "networks", "spin")]
+        common = [f"/src/examples/{name}.c" for name in ("example", "learn", "networks", "spin")]
         sources.update({f"examples/{name}": [f"/src/examples/{name}.c", *common] for name in EXAMPLES})
         script = ["cd /out"]
         newest = self.newest_source()
