@@ -51,7 +51,7 @@ def judge(figures, busy):
     return targets
 
 
-def collect(runs, simulated, machine, host, seconds):
+def collect(runs, simulated, machine, seed, host, seconds):
     online = {key: runs[key].online_figures() for key in NAMES}
     offline = {"alone": {"items_per_s": runs["offline"].offline_rate()}}
     for key in ("without", "priority", "with"):
@@ -67,7 +67,7 @@ def collect(runs, simulated, machine, host, seconds):
                "p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
                "without_ratio": online["without"]["p99_us"] / online["with"]["p99_us"]}
     return {"device": "virtual MI308X (modelled times)" if machine.virtual else "AMD GPU",
-            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "version": machine.version(), "seed": machine.seed,
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "version": machine.version(), "seed": seed,
             "mechanism": "kfd-agent", "machine": machine.name, "speed": machine.speed, "seconds": seconds, "host": host,
             "online": online, "offline": offline, "online_load": runs["with"].load(), "offline_share": share,
             "preemptions": count(runs["with"].stats, "preemptions", "suspends"),
@@ -286,7 +286,7 @@ def document(report, runs):
         {"section": "This run"}, *({"fact": name, "value": value} for name, value in facts)]}
 
 
-def write(report, runs, out, page_program):
+def write(report, page, out, page_program):
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-    page = subprocess.run([page_program], input=json.dumps(document(report, runs)), capture_output=True, text=True, check=True)
+    page = subprocess.run([page_program], input=json.dumps(page), capture_output=True, text=True, check=True)
     (out / "report.html").write_text(page.stdout)

@@ -30,6 +30,12 @@ class Device(unittest.TestCase):
     def test_without_a_gpu_the_real_one_is_refused_in_a_sentence(self):
         self.assertIn("/dev/kfd does not exist", self.refused("kfd"))
 
+    def test_an_unknown_server_is_refused(self):
+        run = subprocess.run([ROOT / "scripts" / "demo"], capture_output=True, text=True, timeout=500,
+                             env={**os.environ, "GP_DEMO_SERVER": "vllm", "LC_ALL": "C"})
+        self.assertEqual((run.returncode, run.stdout, run.stderr),
+                         (1, "", "demo: invalid GP_DEMO_SERVER=vllm (use auto, llama or example)\n"))
+
     def test_an_unknown_device_is_refused(self):
         self.assertIn("invalid DEVICE=gpu (use vgpu", self.refused("gpu"))
 
@@ -41,7 +47,7 @@ class Demo(unittest.TestCase):
         cls.out = pathlib.Path(cls.dir.name)
         build = pathlib.Path(os.environ["GP_BIN"]).parent
         cls.run_result = subprocess.run(
-            [ROOT / "scripts" / "demo"], capture_output=True, text=True, timeout=500,
+            [ROOT / "scripts" / "demo", "--server", "example"], capture_output=True, text=True, timeout=500,
             env={**os.environ, "GP_DEMO_BUILD": str(build), "GP_DEMO_OUT": str(cls.out), "GP_DEMO_SECONDS": "3", "GP_DEMO_ROCM": "machine",
                  "LC_ALL": "C"})
 
@@ -52,6 +58,9 @@ class Demo(unittest.TestCase):
     def setUp(self):
         self.assertEqual(self.run_result.returncode, 0, self.run_result.stderr + self.run_result.stdout)
         self.report = json.loads((self.out / "report.json").read_text())
+
+    def test_it_says_which_server_it_is(self):
+        self.assertIn("server: examples/online_server, as requested\n", self.run_result.stdout)
 
     def test_report_has_every_figure(self):
         for key in ("alone", "without", "priority", "with"):

@@ -17,6 +17,11 @@ COMPILE_LIMIT = 600
 OUTPUT_LIMIT = 1 << 20
 
 
+def root(version):
+    """The directory of its chroot."""
+    return pathlib.Path(CACHE, f"rocm-{version}")
+
+
 def is_ready(version):
     """Whether its chroot is complete."""
     return subprocess.run([str(CHROOT), "ready", version], check=False).returncode == 0
@@ -79,7 +84,7 @@ class Stage:
     def newest_source(self):
         """When the last of what the programs are made of was changed; the chroot is one of them."""
         files = [path for place in ("tests/vgpu/programs", "examples", "src/abi", "src/base") for path in (SOURCE / place).glob("*.[ch]")]
-        files.append(pathlib.Path(CACHE, f"rocm-{self.version}", "ready"))
+        files.append(root(self.version) / "ready")
         return max(path.stat().st_mtime for path in files)
 
     def first_error(self, name):

@@ -12,11 +12,12 @@ import tempfile
 import time
 import unittest
 
+import tiny_model  # beside this file
+
 BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
 PERSONALITY = os.environ.get("GP_PERSONALITY", "native")
 LLAMA = shutil.which("llama-completion") if PERSONALITY == "compat" else None  # Debian's ggml has no gfx942
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 300
 
 
@@ -30,7 +31,7 @@ class Tokens(unittest.TestCase):
         self.env = dict(os.environ, LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=self.place, GPREEMPT_DIR=sockets,
                         GPREEMPT_HOLDER=os.path.join(BIN, "gpreempt-holder"))
         self.model = os.path.join(self.place, "tiny.gguf")
-        subprocess.run(["python3", os.path.join(SOURCE, "tests", "rocm", "tiny_model.py"), self.model], check=True)
+        tiny_model.write(self.model)
         self.gpreempt("vgpu", "start", "--personality", PERSONALITY, "--compute", "on")
         self.addCleanup(self.gpreempt, "vgpu", "stop")
         self.addCleanup(self.gpreempt, "release", "--all")
