@@ -3,6 +3,7 @@
 
 Results: pass, fail, skip, crash, hang (the time limit), late (the run was out of time), absent (nothing to run).
 """
+import itertools
 import json
 import os
 import re
@@ -29,7 +30,11 @@ SHADERS = re.compile(
 # these programs of rocPRIM would take minutes.
 LONG = "intrinsics_atomic|device_(find_first_of|merge_inplace|radix_sort|segmented_radix_sort|select)|lookback_reproducibility"
 EXECUTED = {"kfdtest": SHADERS, "rocrtst": re.compile(r"(?!rocrtstPerf\.).*"), "rocblas": re.compile(".*"),
-            "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "project": re.compile(r"Tokens\..*")}
+            "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "suspended": re.compile(".*"), "project": re.compile(r"(Tokens|LlamaServer)\..*")}
+# Of `suspended`: every eighth test of rocBLAS, and programs of rocPRIM.
+SUSPENDED_EACH = 8
+SUSPENSIONS = 10  # at least
+SUSPENDED_PROGRAMS = ("test_block_reduce", "test_block_scan", "test_device_reduce", "test_device_transform", "test_warp_sort")
 
 
 def executes(suite, test):
@@ -137,8 +142,8 @@ def listed(stage, personality, name, command, options=(), env=()):
 
 def gtests(stage, personality, name, command, **how):
     """A GoogleTest program. how: options, env, select(name), prefix (of names in `expected`), limit, seconds, alone,
-    shared (each part of the suite runs some of the tests), machine(name) and arguments(name): options of the machine and of
-    the program for a test that runs alone."""
+    shared (each part of the suite runs some of the tests), before (words in front of the command), machine(name) and arguments(name):
+    options of the machine and of the program for a test that runs alone."""
     options, env = how.get("options", ()), how.get("env", ())
     names, problem = listed(stage, personality, name, command, options, env)
     if not names:
@@ -154,7 +159,8 @@ def gtests(stage, personality, name, command, **how):
         machine = how["machine"](part[0]) if "machine" in how else options
         more = how["arguments"](part[0]) if "arguments" in how else ()
         filters = ["--gtest_also_run_disabled_tests", f"--gtest_filter={':'.join(part)}"]
-        return stage.vgpu(personality, [*command, *filters, *more], machine, env, how.get("prefix", "") + part[0])
+        words = [*how.get("before", ()), *command, *filters, *more]
+        return stage.vgpu(personality, words, machine, env, how.get("prefix", "") + part[0])
 
     with open(stage.out / "logs" / f"{stage.label(f'{name}-{personality}')}.log", "wb") as log:
         yield from gtest.run(names, words, log, how.get("limit", 60), time.monotonic() + how.get("seconds", 600), how.get("alone", False))
@@ -172,27 +178,27 @@ def rocrtst(stage, personality, short):
                       select=lambda test: not short or wanted.search(test))
 
 
-def rocblas(stage, personality, short):
+def rocblas(stage, personality, short, name="rocblas", **how):
     """One quick test of each function."""
     package = "librocblas4-tests" if stage.version == "6.4" else "librocblas5-tests"
-    data = f"rocblas-{personality}.data"
+    data = f"{name}-{personality}.data"
     sample = ["python3", "/src/tests/rocm/rocblas_sample.py", f"/usr/share/{package}/data/rocblas_gtest.data",
               f"/out/{data}"]
-    status, text = stage.run(f"rocblas-{personality}-sample", stage.command(sample), 300)
+    status, text = stage.run(f"{name}-{personality}-sample", stage.command(sample), 300)
     if status:
-        yield "rocblas", "crash", f"no sample of its tests, status {status}: {last_line(text)}"
+        yield name, "crash", f"no sample of its tests, status {status}: {last_line(text)}"
         return
-    yield from gtests(stage, personality, "rocblas", [f"{TESTS}/{package}/rocblas-test", "--data", f"/out/{data}"],
-                      env=("GTEST_LISTENER=PASS_LINE_IN_LOG",), limit=120, seconds=900)
+    yield from gtests(stage, personality, name, [f"{TESTS}/{package}/rocblas-test", "--data", f"/out/{data}"],
+                      env=("GTEST_LISTENER=PASS_LINE_IN_LOG",), limit=120, seconds=900, **how)
 
 
-def rocprim(stage, personality, short):
+def rocprim(stage, personality, short, name="rocprim", programs_of_it=None, **how):
     """Of each program the first test of every suite; the others differ in the type of an element."""
     directory = f"{TESTS}/librocprim-tests"
-    status, text = stage.run(f"rocprim-{personality}-programs", stage.command(["ls", directory]), 60)
-    programs_of_it = [name for name in text.split() if name.startswith("test_")]
+    status, text = stage.run(f"{name}-{personality}-programs", stage.command(["ls", directory]), 60)
+    programs_of_it = [program for program in text.split() if program.startswith("test_") and (not programs_of_it or program in programs_of_it)]
     if status or not programs_of_it:
-        yield "rocprim", "crash", f"status {status}: {last_line(text)}"
+        yield name, "crash", f"status {status}: {last_line(text)}"
         return
     end = time.monotonic() + 3000
     for program in stage.share(programs_of_it):
@@ -206,10 +212,27 @@ def rocprim(stage, personality, short):
             suite = test.split(".")[0].split("/")[0]
             return suite not in seen and not seen.add(suite)
 
-        for test, result, reason in gtests(stage, personality, f"rocprim-{program}", [f"{directory}/{program}"], select=first,
+        for test, result, reason in gtests(stage, personality, f"{name}-{program}", [f"{directory}/{program}"], select=first,
                                            env=(f"LD_LIBRARY_PATH={directory}",),
-                                           prefix=f"{program}:", limit=600, seconds=end - time.monotonic()):
+                                           prefix=f"{program}:", limit=600, seconds=end - time.monotonic(), **how):
             yield f"{program}:{test}", result, reason
+
+
+def suspended(stage, personality, short):
+    """Some of rocBLAS and rocPRIM again while they are suspended and resumed at random: the same results. llama.cpp is in `project`."""
+    before = {"before": ("python3", "/src/tests/rocm/suspended.py")}
+    numbers = itertools.count()
+    runs = {"rocblas": rocblas(stage, personality, short, "suspended-rocblas", select=lambda test: not next(numbers) % SUSPENDED_EACH, **before),
+            "rocprim": rocprim(stage, personality, short, "suspended-rocprim", SUSPENDED_PROGRAMS, **before)}
+    for name in stage.share(runs):
+        ran = 0
+        for test, result, reason in runs[name]:
+            ran += result in ("pass", "fail")
+            yield test, result, reason
+        logs = (stage.out / "logs").glob(f"suspended-{name}*{personality}*.log")
+        times = sum(int(count) for log in logs for count in re.findall(r"^suspended (\d+) times", log.read_text(errors="replace"), re.MULTILINE))
+        if ran:
+            yield f"{name}-suspensions", *(("pass", "") if times >= SUSPENSIONS else ("fail", f"{ran} tests were suspended {times} times"))
 
 
 def collectives(stage, personality, count):
@@ -243,6 +266,8 @@ def rccl(stage, personality, short):
 def project(stage, personality, short):
     """This project's own tests of preemption, with the programs and the runtime of the chroot."""
     files = ["tests/rocm/test_logs.py", "tests/rocm/test_preemption.py", "tests/rocm/test_compute.py", "tests/vgpu/test_storm.py"]
+    if not short:
+        files.append("tests/rocm/test_llama_server.py")
     if personality == "compat" and not short:  # these start such machines themselves
         files += ["tests/holder/test_field.py", "tests/agent/test_agent_storm.py", "tests/agent/test_loading.py",
                   "tests/daemon/test_gpreemptd.py", "tests/daemon/test_share.py"]
@@ -294,11 +319,11 @@ def kfdtest(stage, personality, short, program=None):
 
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
-          "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "rccl": rccl, "kfdtest": kfdtest}
+          "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "suspended": suspended, "rccl": rccl, "kfdtest": kfdtest}
 # Those that consist of tests of this repository.
 OWN = ("tools", "programs", "examples", "project")
 # Those of --short, the parts into which the longer ones are cut, and an order: what takes long is begun first.
 SHORT = ("tools", "programs", "examples", "project", "rocrtst")
 SHORT_PERSONALITY = {"6.4": "compat", "7.2": "native"}
 PARTS = {"kfdtest": 6, "rccl": 2, "rocprim": 3, "rocrtst": 2, "project": 3, "programs": 2}
-COST = {"kfdtest": 9, "rccl": 8, "project": 7, "rocprim": 6, "benchmarks": 5, "rocrtst": 4, "rocblas": 3, "programs": 2}
+COST = {"kfdtest": 9, "rccl": 8, "project": 7, "suspended": 6, "rocprim": 6, "benchmarks": 5, "rocrtst": 4, "rocblas": 3, "programs": 2}
