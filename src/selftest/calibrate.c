@@ -103,6 +103,7 @@ static int cycles(struct gp_selftest_check *check, struct gp_selftest_shortest *
 
 	for (int i = 0; !error && !gp_selftest_rounds_enough(i, gp_monotonic_ns() - begin, settled);
 	     i++) {
+		gp_progress_step(check->progress, check->step);
 		error = one(check, out);
 		settled = gp_selftest_least_settled(&out->unmap) &&
 			  gp_selftest_least_settled(&out->map);
@@ -110,12 +111,15 @@ static int cycles(struct gp_selftest_check *check, struct gp_selftest_shortest *
 	return error;
 }
 
-static int open_all(struct gp_selftest_check *check, u32 queues)
+/* `step` is what the user sees meanwhile. */
+static int open_all(struct gp_selftest_check *check, u32 queues, const char *step)
 {
 	struct gpreempt_target_options options = {.size = sizeof(options),
 						  .mechanism = GPREEMPT_KFD_DEBUG};
 	int error = gpreempt_open(&check->context);
 
+	check->step = step;
+	gp_progress_step(check->progress, step);
 	check->figures->queues = queues;
 	if (error)
 		return gp_selftest_fail_call(check, "gpreempt_open", error);
@@ -160,7 +164,9 @@ static int measure_packets(struct gp_selftest_check *check, struct packets *pack
 static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selftest_shortest *out,
 		   struct packets *packets, struct gp_selftest_costs *costs)
 {
-	int error = open_all(check, queues);
+	int error = open_all(check, queues,
+			     queues == FEW ? _("calibrating: packets, and a single queue")
+					   : _("calibrating: 16 queues"));
 
 	if (!error && queues == FEW)
 		error = measure_packets(check, packets, costs);
@@ -202,7 +208,10 @@ static int measure_crowd(struct gp_selftest_check *check, enum gp_selftest_comma
 			 struct gp_selftest_shortest *idle, struct gp_selftest_shortest *out,
 			 struct gp_selftest_shortest *graceful)
 {
-	int error = open_all(check, WAVE_QUEUES);
+	int error = open_all(check, WAVE_QUEUES,
+			     crowd == GP_SELFTEST_CROWD_FEW
+				     ? _("calibrating: few waves on every compute unit")
+				     : _("calibrating: many waves on every compute unit"));
 
 	out->crowd = crowd;
 	error = error ? error : cycles(check, idle, cycle);
@@ -269,7 +278,8 @@ static void measure_waves(struct gp_selftest_check *check, u32 xccs, const struc
 }
 
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
-			  u32 xccs, struct gp_selftest_costs *costs, char *reason, size_t size)
+			  u32 xccs, struct gp_progress *progress, struct gp_selftest_costs *costs,
+			  char *reason, size_t size)
 {
 	struct gp_selftest_result result = {.name = "kfd-debug", .mechanism = GPREEMPT_KFD_DEBUG};
 	struct gp_selftest_figures figures = {0};
@@ -277,6 +287,7 @@ int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_re
 					  .report = report,
 					  .result = &result,
 					  .figures = &figures,
+					  .progress = progress,
 					  .program = {.to = -1, .from = -1}};
 	struct gp_selftest_shortest few = {0}, many = {0};
 	struct packets packets = {0};

@@ -8,6 +8,7 @@
 
 #include "selftest/least.h"
 #include "selftest/selftest.h"
+#include "show/term.h"
 
 /* A time and by how much it may be wrong. */
 struct gp_selftest_figure {
@@ -59,9 +60,11 @@ bool gp_selftest_costs_take_waves(struct gp_selftest_costs *costs,
 
 /* ---- calibrate.c ---- */
 
-/* -errno and the reason, in the user's language. */
+/* Takes minutes; `progress` shows what it does, or is NULL. -errno and the reason, in the user's
+ * language. */
 int gp_selftest_calibrate(struct gp_selftest_place *place, struct gp_selftest_report *report,
-			  u32 xccs, struct gp_selftest_costs *costs, char *reason, size_t size);
+			  u32 xccs, struct gp_progress *progress, struct gp_selftest_costs *costs,
+			  char *reason, size_t size);
 
 /* One line for each, in the user's language. */
 void gp_selftest_costs_print(const struct gp_selftest_costs *costs, FILE *out);

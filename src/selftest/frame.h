@@ -8,6 +8,7 @@
 
 #include "base/histogram.h"
 #include "selftest/selftest.h"
+#include "show/term.h"
 
 struct gp_selftest_check {
 	struct gp_selftest_place *place;
@@ -18,6 +19,8 @@ struct gp_selftest_check {
 	struct gpreempt_target *target;
 	struct gp_selftest_program program, other; /* the other: beside it, where there is one */
 	struct gp_histogram suspend, resume;       /* what stops or narrows, and what undoes it */
+	struct gp_progress *progress;              /* of a calibration; NULL: nothing is shown */
+	const char *step;                          /* of it, in the user's language */
 };
 
 /* Sets the reason; returns the error. */

@@ -14,6 +14,7 @@
 #include "selftest/calibrate.h"
 #include "selftest/command.h"
 #include "selftest/selftest.h"
+#include "show/term.h"
 
 #define GFX_ASK          110000u /* from gfx11 on another firmware (MES) schedules */
 #define CYCLES_MAX       100000u
@@ -386,6 +387,7 @@ static int measure_costs(const struct request *request, struct gp_selftest_repor
 	const char *path = request->calibration ? request->calibration : CALIBRATION_FILE;
 	struct gp_selftest_place place;
 	struct gp_selftest_costs costs;
+	struct gp_progress progress;
 	char reason[512] = "";
 	int number, error = gp_selftest_place_make(&place);
 
@@ -394,8 +396,11 @@ static int measure_costs(const struct request *request, struct gp_selftest_repor
 			strerror(-error));
 		return GP_EXIT_FAILED;
 	}
-	error = gp_selftest_calibrate(&place, report, gp_selftest_base_xccs(report, file), &costs,
-				      reason, sizeof(reason));
+	gp_progress_start(&progress, request->diag);
+	error = gp_selftest_calibrate(&place, report, gp_selftest_base_xccs(report, file),
+				      request->json ? NULL : &progress, &costs, reason,
+				      sizeof(reason));
+	gp_progress_end(&progress);
 	gp_selftest_interrupted(&place);
 	number = place.signal;
 	gp_selftest_place_remove(&place);

@@ -89,16 +89,21 @@ void gp_progress_start(struct gp_progress *progress, struct gp_diag *diag)
 					 .diag = diag};
 }
 
+static void progress_show(struct gp_progress *progress, u64 now)
+{
+	progress->last_ns = now;
+	progress->shown = true;
+	if (progress->diag)
+		atomic_store(&progress->diag->progress, true);
+}
+
 /* Whether it is time to show something. */
 static bool progress_due(struct gp_progress *progress, u64 now)
 {
 	if (now - progress->started_ns < GP_PROGRESS_AFTER_NS ||
 	    now - progress->last_ns < GP_PROGRESS_EVERY_NS)
 		return false;
-	progress->last_ns = now;
-	progress->shown = true;
-	if (progress->diag)
-		atomic_store(&progress->diag->progress, true);
+	progress_show(progress, now);
 	return true;
 }
 
@@ -131,6 +136,20 @@ void gp_progress_count(struct gp_progress *progress, const char *what, u64 done,
 {
 	if (progress && progress->wanted && progress_due(progress, gp_monotonic_ns()))
 		progress_put(progress, what, (double)done, (double)total, "");
+}
+
+void gp_progress_step(struct gp_progress *progress, const char *step)
+{
+	u64 now = gp_monotonic_ns();
+
+	if (!progress || !progress->wanted)
+		return;
+	if (progress->step == step && now - progress->last_ns < GP_PROGRESS_EVERY_NS)
+		return;
+	progress->step = step;
+	progress_show(progress, now);
+	fprintf(stderr, "\r\033[K%s, %.0f s", step, (double)(now - progress->started_ns) / 1e9);
+	fflush(stderr);
 }
 
 void gp_progress_end(struct gp_progress *progress)

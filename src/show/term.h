@@ -28,6 +28,7 @@ struct gp_progress {
 	bool wanted;    /* stderr is a terminal */
 	u64 started_ns; /* CLOCK_MONOTONIC */
 	u64 last_ns;
+	const char *step; /* that is shown */
 	struct gp_diag *diag;
 };
 
@@ -38,6 +39,9 @@ void gp_progress_start(struct gp_progress *progress, struct gp_diag *diag);
 void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total);
 /* The same for anything that is counted. */
 void gp_progress_count(struct gp_progress *progress, const char *what, u64 done, u64 total);
+/* For steps whose length nobody knows: which one it is, and the seconds since the start. The first
+ * time at once, then as often as the others. */
+void gp_progress_step(struct gp_progress *progress, const char *step);
 /* Clears the line if one was shown. */
 void gp_progress_end(struct gp_progress *progress);
 

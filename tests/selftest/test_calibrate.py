@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import pty
 import random
 import shutil
 import subprocess
@@ -131,6 +132,45 @@ class Calibrate(unittest.TestCase):
         found = json.loads(usual.read_text())
         self.assertEqual((found["name"], found["chip"]), ("mi308x", json.loads(GPU.read_text())["chip"]))
         self.assertNotIn("--base", done.stderr)
+        # Nothing about its progress where no terminal is.
+        self.assertEqual(done.stderr, "")
+
+    def on_a_terminal(self, *options):
+        """What is written to a terminal on stderr, and to stdout."""
+        ours, theirs = pty.openpty()
+        env = dict(os.environ, LC_ALL="C.UTF-8")
+        for name in ("LANGUAGE", "GPREEMPT_DIR", "GPREEMPT_VGPU"):
+            env.pop(name, None)
+        with open(self.place / "stdout", "w+b") as out, \
+             subprocess.Popen([GPREEMPT, "vgpu", "--gpu", str(GPU), "--", GPREEMPT, "selftest", "--calibrate", *options],
+                              stdin=subprocess.DEVNULL, stdout=out, stderr=theirs, env=env, cwd=self.place) as process:
+            os.close(theirs)
+            shown = b""
+            while True:
+                try:
+                    part = os.read(ours, 4096)
+                except OSError:  # nobody has the other end any more
+                    break
+                if not part:
+                    break
+                shown += part
+            os.close(ours)
+            self.assertEqual(process.wait(LIMIT), 0, shown)
+            out.seek(0)
+            return shown.decode(), out.read().decode()
+
+    def test_a_terminal_shows_what_is_being_measured(self):
+        shown, said = self.on_a_terminal()
+        steps = ("packets, and a single queue", "16 queues")
+        if KERNEL.exists():
+            steps += ("few waves on every compute unit",)
+        for step in steps:
+            self.assertRegex(shown, rf"\r\033\[Kcalibrating: {step}, [0-9]+ s")
+        # The line is gone when the costs are printed.
+        self.assertTrue(shown.endswith("\r\033[K"), shown[-100:])
+        self.assertNotIn("calibrating", said)
+        shown, said = self.on_a_terminal("--json")
+        self.assertNotIn("calibrating", shown + said)
 
     def test_a_gpu_that_no_file_fits_is_named_with_the_nearest(self):
         gpu = json.loads(GPU.read_text())
