@@ -39,7 +39,7 @@ void gp_progress_start(struct gp_progress *progress, struct gp_diag *diag);
 void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total);
 /* The same for anything that is counted. */
 void gp_progress_count(struct gp_progress *progress, const char *what, u64 done, u64 total);
-/* For steps whose length nobody knows: which one it is, and the seconds since the start. The first
+/* For steps of unknown length: which one it is, and the seconds since the start. The first
  * time at once, then as often as the others. */
 void gp_progress_step(struct gp_progress *progress, const char *step);
 /* Clears the line if one was shown. */
