@@ -146,19 +146,20 @@ static int measure_packet(struct gp_selftest_check *check, enum gp_selftest_comm
 	return 0;
 }
 
-static int measure_packets(struct gp_selftest_check *check, struct packets *packets,
-			   struct gp_selftest_costs *costs)
+static int measure_packets(struct gp_selftest_check *check, struct packets *packets)
 {
 	int error = measure_packet(check, GP_SELFTEST_PACKET, &packets->pipelined);
-	long create;
 
-	error = error ? error : measure_packet(check, GP_SELFTEST_PACKET_SERIAL, &packets->serial);
-	/* Once is enough: it has no doubt, and queues that are destroyed can hang old runtimes. */
-	if (error || costs->create_ns)
-		return error;
-	create = gp_selftest_ask(check, &check->program, GP_SELFTEST_CREATE);
-	costs->create_ns = create > 0 ? (u64)create : 0;
-	return create < 0 ? (int)create : 0;
+	return error ? error : measure_packet(check, GP_SELFTEST_PACKET_SERIAL, &packets->serial);
+}
+
+/* Once is enough: it has no doubt. Last, because the new queues stay until the program ends. */
+static int measure_creation(struct gp_selftest_check *check, struct gp_selftest_costs *costs)
+{
+	long ns = gp_selftest_ask(check, &check->program, GP_SELFTEST_CREATE);
+
+	costs->create_ns = ns > 0 ? (u64)ns : 0;
+	return ns < 0 ? (int)ns : 0;
 }
 
 static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selftest_shortest *out,
@@ -169,7 +170,7 @@ static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selfte
 					   : _("calibrating: 16 queues"));
 
 	if (!error && queues == FEW)
-		error = measure_packets(check, packets, costs);
+		error = measure_packets(check, packets);
 	if (!error) {
 		int count = gpreempt_target_queues(check->target, NULL, 0);
 
@@ -179,6 +180,8 @@ static int measure(struct gp_selftest_check *check, u32 queues, struct gp_selfte
 	}
 	if (!error)
 		error = cycles(check, out, cycle);
+	if (!error && queues == FEW && !costs->create_ns)
+		error = measure_creation(check, costs);
 	gpreempt_target_close(check->target);
 	check->target = NULL;
 	gp_selftest_program_end(&check->program);
