@@ -47,8 +47,8 @@ void gp_daemon_account_request(struct gp_daemon_client *client,
 			       const struct gp_proto_msg_request *request);
 /* The job's place in the message: percentiles of its latency. */
 void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
-/* The job is about to end: its totals are kept. */
-/* The account as it is kept, until GP_DAEMON_ENDED more have ended; NULL: there is no memory. */
+/* The job is about to end: its totals are kept. The account, which stays until GP_DAEMON_ENDED more
+ * have ended; NULL: there is no memory. */
 const struct gp_proto_msg_account *gp_daemon_account_end(struct gp_daemon *daemon,
 							 const struct gp_daemon_job *job);
 /* Current jobs, then ended ones, latest first. Fills up to GP_DAEMON_ACCOUNTS; how many there are
@@ -97,9 +97,9 @@ void gp_daemon_tidy_soon(struct gp_daemon *daemon);
 void gp_daemon_questions_init(struct gp_daemon *daemon);
 /* Processor time of this thread. */
 u64 gp_daemon_question_clock(void);
-/* An answer to this user took so long; its peers may have to wait from now on. */
 /* A line that a user can have written at will: it takes the place of another user's. */
 #define GP_DAEMON_LINE_COST_NS (5 * GP_NS_PER_MS)
+/* An answer to this user took so long; its peers may have to wait from now on. */
 void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns);
 bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid);
 /* Whether a message about a program of this user may go to the log: ten, then one every 10 s. */

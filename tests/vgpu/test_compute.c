@@ -288,7 +288,6 @@ static void registers_pass_through_the_save_area(void **state)
 	assert_int_equal((counter(0) - stood) % 1000 <= 1, 1);
 }
 
-/* Too small an area: the waves are kept, and nothing is written behind its end. */
 static void handler_of_the_driver_does_the_same(void **state)
 {
 	struct machine *machine = *state;
@@ -300,6 +299,7 @@ static void handler_of_the_driver_does_the_same(void **state)
 	registers_pass_through_the_save_area(state);
 }
 
+/* Too small an area: the waves are kept, and nothing is written behind its end. */
 static void waves_that_do_not_fit_are_kept(void **state)
 {
 	struct machine *machine = *state;
