@@ -12,11 +12,12 @@
 #include "base/i18n.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/daemon/diary.h"
+#include "cli/daemon/diary_holds.h"
 #include "sched/sched.h"
 
 #define STATES_NS (10 * (s64)GP_NS_PER_S) /* from one state to the next */
 
-enum { SLOTS = 12, LONGEST = 20 };
+enum { SLOTS = 12 };
 
 /* Of one life of the daemon: ids of jobs begin anew with the next. */
 struct job {
@@ -33,21 +34,6 @@ struct job {
 	struct gp_proto_msg_decision why;
 };
 
-struct pair {
-	char job[96], other[96];
-	u32 gpu_id;
-	bool observed;
-	u64 times, total_ns, longest_ns;
-};
-
-struct hold {
-	char job[96], other[96];
-	u32 gpu_id, why;
-	bool observed, open;
-	s64 at;
-	u64 ns;
-};
-
 struct span {
 	s64 from, to, slot_ns;
 	s64 first; /* of the lines in the span; 0: there is none */
@@ -56,12 +42,8 @@ struct span {
 	u64 preemptions, would;
 	struct job *jobs;
 	size_t job_count, job_capacity;
-	struct pair *pairs;
-	size_t pair_count, pair_capacity;
-	struct hold longest[LONGEST]; /* longest first */
-	u32 hold_count;
-	struct gp_proto_msg_device devices[GP_DAEMON_DEVICES];
-	u32 device_count;
+	struct gp_cli_diary_holds holds;
+	struct gp_cli_diary_gpus gpus;
 };
 
 static struct job *job_of(struct span *span, u64 id, u32 pid, const char *name, s64 at)
@@ -87,54 +69,14 @@ static struct job *job_of(struct span *span, u64 id, u32 pid, const char *name, 
 
 /* ---- holds ---- */
 
-static int count_pair(struct span *span, const struct hold *hold)
-{
-	struct pair *pair = NULL;
-
-	for (size_t i = 0; i < span->pair_count && !pair; i++) {
-		struct pair *old = &span->pairs[i];
-
-		if (old->gpu_id == hold->gpu_id && old->observed == hold->observed &&
-		    strcmp(old->job, hold->job) == 0 && strcmp(old->other, hold->other) == 0)
-			pair = old;
-	}
-	if (!pair) {
-		if (gp_array_grow((void **)&span->pairs, span->pair_count, &span->pair_capacity,
-				  sizeof(*span->pairs)))
-			return -ENOMEM;
-		pair = &span->pairs[span->pair_count++];
-		*pair = (struct pair){.gpu_id = hold->gpu_id, .observed = hold->observed};
-		memcpy(pair->job, hold->job, sizeof(pair->job));
-		memcpy(pair->other, hold->other, sizeof(pair->other));
-	}
-	pair->times++;
-	pair->total_ns += hold->ns;
-	pair->longest_ns = GP_MAX(pair->longest_ns, hold->ns);
-	return 0;
-}
-
-static void keep_longest(struct span *span, const struct hold *hold)
-{
-	u32 place = span->hold_count;
-
-	while (place > 0 && span->longest[place - 1].ns < hold->ns)
-		place--;
-	if (place >= LONGEST)
-		return;
-	span->hold_count = GP_MIN(span->hold_count + 1, (u32)LONGEST);
-	memmove(&span->longest[place + 1], &span->longest[place],
-		(span->hold_count - place - 1) * sizeof(*hold));
-	span->longest[place] = *hold;
-}
-
 static int end_hold(struct span *span, struct job *job, s64 at, bool open)
 {
-	struct hold hold = {.gpu_id = job->why.gpu_id,
-			    .why = job->why.why,
-			    .observed = job->why.observed,
-			    .open = open,
-			    .at = job->held_at,
-			    .ns = (u64)GP_MAX(at - job->held_at, 0)};
+	struct gp_cli_diary_hold hold = {.gpu_id = job->why.gpu_id,
+					 .why = job->why.why,
+					 .observed = job->why.observed,
+					 .open = open,
+					 .at = job->held_at,
+					 .ns = (u64)GP_MAX(at - job->held_at, 0)};
 
 	if (!job->held_at)
 		return 0;
@@ -143,8 +85,7 @@ static int end_hold(struct span *span, struct job *job, s64 at, bool open)
 		gp_cli_decision_who(job->why.other_name, job->why.other_pid, hold.other,
 				    sizeof(hold.other));
 	job->held_at = 0;
-	keep_longest(span, &hold);
-	return count_pair(span, &hold);
+	return gp_cli_diary_holds_add(&span->holds, &hold);
 }
 
 static int take_decision(struct span *span, const struct gp_proto_diary_line *line)
@@ -228,12 +169,12 @@ static void take_device(struct span *span, const struct gp_proto_msg_device *dev
 {
 	u32 i = 0;
 
-	while (i < span->device_count && span->devices[i].gpu_id != device->gpu_id)
+	while (i < span->gpus.count && span->gpus.devices[i].gpu_id != device->gpu_id)
 		i++;
 	if (i == GP_DAEMON_DEVICES)
 		return;
-	span->devices[i] = *device;
-	span->device_count = GP_MAX(span->device_count, i + 1);
+	span->gpus.devices[i] = *device;
+	span->gpus.count = GP_MAX(span->gpus.count, i + 1);
 }
 
 /* A state names the life of the daemon. What came before the first one is of the same life, if the
@@ -278,26 +219,6 @@ static int take(void *ctx, const struct gp_proto_diary_line *line)
 }
 
 /* ---- the document ---- */
-
-static const char *gpu_name(const struct span *span, u32 gpu_id, char *out, size_t size)
-{
-	for (u32 i = 0; i < span->device_count; i++) {
-		if (span->devices[i].gpu_id == gpu_id && span->devices[i].name[0]) {
-			snprintf(out, size, "%x (%s)", gpu_id, span->devices[i].name);
-			return out;
-		}
-	}
-	snprintf(out, size, "%x", gpu_id);
-	return out;
-}
-
-static void cell_gpu(const struct span *span, struct gp_doc *doc, u32 gpu_id)
-{
-	char name[96];
-
-	gp_doc_cell(doc, gp_v_if(gpu_id != 0, gp_v_as(gp_v_count(gpu_id),
-						      gpu_name(span, gpu_id, name, sizeof(name)))));
-}
 
 static void put_summary(const struct span *span, struct gp_doc *doc, const char *path)
 {
@@ -348,7 +269,7 @@ static void put_jobs(const struct span *span, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_count(job->last.uid)));
 		gp_doc_cell(doc,
 			    gp_v_if(job->seen, gp_v_text(gp_cli_class_name(job->last.job_class))));
-		cell_gpu(span, doc, job->last.gpu_id);
+		gp_cli_diary_gpu(&span->gpus, doc, job->last.gpu_id);
 		gp_cli_diary_time(job->first_wall, text, sizeof(text));
 		gp_doc_cell(doc, gp_v_text(text));
 		gp_cli_diary_time(job->last_wall, text, sizeof(text));
@@ -381,63 +302,12 @@ static void put_slots(const struct span *span, struct gp_doc *doc)
 				continue;
 			gp_cli_diary_time(span->from + slot * span->slot_ns, text, sizeof(text));
 			gp_doc_cell(doc, gp_v_text(text));
-			cell_gpu(span, doc, job->last.gpu_id);
+			gp_cli_diary_gpu(&span->gpus, doc, job->last.gpu_id);
 			gp_cli_decision_who(job->name, job->pid, text, sizeof(text));
 			gp_doc_cell(doc, gp_v_text(text));
 			gp_doc_cell(doc, gp_v_ns(job->ran[slot]));
 			gp_doc_cell(doc, gp_v_ns(job->held[slot]));
 		}
-	}
-}
-
-static void put_pairs(const struct span *span, struct gp_doc *doc)
-{
-	gp_doc_section(doc, "holds", N_("Which job was held for which"));
-	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "job", N_("JOB"));
-	gp_doc_column(doc, "other", N_("HELD FOR"));
-	gp_doc_column(doc, "gpu", N_("GPU"));
-	gp_doc_column(doc, "times", N_("TIMES"));
-	gp_doc_column(doc, "total_ns", N_("TOTAL"));
-	gp_doc_bars(doc);
-	gp_doc_column(doc, "longest_ns", N_("LONGEST"));
-	gp_doc_column(doc, "acted", N_("ACTED"));
-	for (size_t i = 0; i < span->pair_count; i++) {
-		const struct pair *pair = &span->pairs[i];
-
-		gp_doc_cell(doc, gp_v_text(pair->job));
-		gp_doc_cell(doc, gp_v_text_or_missing(pair->other));
-		cell_gpu(span, doc, pair->gpu_id);
-		gp_doc_cell(doc, gp_v_count(pair->times));
-		gp_doc_cell(doc, gp_v_ns(pair->total_ns));
-		gp_doc_cell(doc, gp_v_ns(pair->longest_ns));
-		gp_doc_cell(doc, gp_v_bool(!pair->observed));
-	}
-}
-
-static void put_longest(const struct span *span, struct gp_doc *doc)
-{
-	gp_doc_section(doc, "longest", N_("Longest holds"));
-	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "from", N_("FROM"));
-	gp_doc_column(doc, "job", N_("JOB"));
-	gp_doc_column(doc, "other", N_("HELD FOR"));
-	gp_doc_column(doc, "gpu", N_("GPU"));
-	gp_doc_column(doc, "held_ns", N_("HELD"));
-	gp_doc_column(doc, "why", N_("REASON"));
-	gp_doc_column(doc, "ended", N_("ENDED"));
-	for (u32 i = 0; i < span->hold_count; i++) {
-		const struct hold *hold = &span->longest[i];
-		char text[32];
-
-		gp_cli_diary_time(hold->at, text, sizeof(text));
-		gp_doc_cell(doc, gp_v_text(text));
-		gp_doc_cell(doc, gp_v_text(hold->job));
-		gp_doc_cell(doc, gp_v_text_or_missing(hold->other));
-		cell_gpu(span, doc, hold->gpu_id);
-		gp_doc_cell(doc, gp_v_ns(hold->ns));
-		gp_doc_cell(doc, gp_v_text(gp_sched_why_name(hold->why)));
-		gp_doc_cell(doc, gp_v_bool(!hold->open));
 	}
 }
 
@@ -461,11 +331,10 @@ struct gp_doc *gp_cli_diary_report(const char *path, s64 from_wall_ns, s64 to_wa
 	if (doc) {
 		put_summary(&span, doc, path);
 		put_jobs(&span, doc);
-		put_pairs(&span, doc);
-		put_longest(&span, doc);
+		gp_cli_diary_holds_put(&span.holds, &span.gpus, doc);
 		put_slots(&span, doc);
 	}
 	free(span.jobs);
-	free(span.pairs);
+	gp_cli_diary_holds_free(&span.holds);
 	return doc;
 }
