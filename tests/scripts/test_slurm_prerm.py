@@ -10,11 +10,12 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "debian/gpreempt-slurm.pr
 
 
 class Prerm(unittest.TestCase):
-    def warnings(self, file, text, action="remove"):
+    def warnings(self, file, text, action="remove", more=()):
         with tempfile.TemporaryDirectory() as root:
-            path = pathlib.Path(root, file)
-            path.parent.mkdir(parents=True)
-            path.write_text(text + "\n")
+            for name, lines in ((file, text), *more):
+                path = pathlib.Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(lines + "\n")
             environment = {name: value for name, value in os.environ.items() if name != "SLURM_CONF"}
             run = subprocess.run(["sh", SCRIPT, action], env=environment | {"DPKG_ROOT": root}, text=True, capture_output=True)
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -36,6 +37,22 @@ class Prerm(unittest.TestCase):
         for line in ("TaskPlugin = task/affinity,task/gpreempt", 'taskplugin="task/affinity,task/gpreempt"',
                      'TaskPlugin= "task/gpreempt"', "\tTaskPlugin=gpreempt"):
             self.assertIn("names task/gpreempt", self.warnings("etc/slurm/slurm.conf", line), line)
+
+    def test_files_that_are_included_are_looked_at(self):
+        for line, name in (("Include /srv/site/task.conf", "srv/site/task.conf"), ("include parts/task", "etc/slurm/parts/task")):
+            text = self.warnings("etc/slurm/slurm.conf", line, more=((name, "TaskPlugin=task/gpreempt"),))
+            self.assertIn(f"{name} names task/gpreempt", text, line)
+        text = self.warnings("etc/slurm/plugstack.conf", "include /srv/spank/*",
+                             more=(("srv/spank/a", "optional x.so"), ("srv/spank/b", "required gpreempt_spank.so")))
+        self.assertIn("srv/spank/b requires gpreempt_spank.so", text)
+        for line in ("PlugStackConfig=/srv/plugs", 'ClusterName=x plugstackconfig = "/srv/plugs"'):
+            text = self.warnings("etc/slurm/slurm.conf", line, more=(("srv/plugs", "required /usr/lib/gpreempt_spank.so"),))
+            self.assertIn("srv/plugs requires gpreempt_spank.so", text, line)
+
+    def test_files_that_include_each_other_end(self):
+        text = self.warnings("etc/slurm/slurm.conf", "Include /etc/slurm/other\nTaskPlugin=task/gpreempt",
+                             more=(("etc/slurm/other", "Include /etc/slurm/slurm.conf"),))
+        self.assertEqual(text.count("names task/gpreempt"), 1)
 
     def test_others_do_not_warn(self):
         self.assertEqual(self.warnings("etc/slurm/slurm.conf", "#TaskPlugin=task/gpreempt"), "")
