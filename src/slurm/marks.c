@@ -22,6 +22,8 @@
 #define OVER          ".over"
 #define BEGUN         ".begun"
 #define OVER_S        60 /* a suspension does not come later than this after the epilog */
+#define BEGUN_S       (7 * 24 * 3600)
+#define BEGUN_JOBS    64 /* at a time */
 #define SOCKETS_LIMIT (64u << 20)
 
 /* The directory of the marks, open, or -errno; -ENOENT: there is none. One that another user made,
@@ -125,22 +127,88 @@ static bool is_older(int directory, const char *name, time_t before)
 	       status.st_mtime <= before;
 }
 
-/* What earlier jobs left; closes the directory. */
-static void remove_over(int directory)
+/* The job of the socket of a slurmstepd, ".../NODE_17.4294967291": its path ends there. */
+static bool step_of(const char *path, const char *end, u32 *job)
 {
+	const char *at = memrchr(path, '_', (size_t)(end - path));
+
+	if (!at)
+		return false;
+	at++;
+	return gp_parse_u32(&at, end, job) && at < end && *at == '.';
+}
+
+/* Takes the jobs out of the list that have a step on this node, by the socket that each slurmstepd
+ * listens on. Not by the processes of a job: what the kernel shows of a process can make a reader
+ * wait for that process, and this is a thread of slurmd. */
+static size_t leave_out(const struct gp_buf *sockets, u32 *jobs, size_t count)
+{
+	const char *line = gp_buf_str(sockets);
+
+	while (*line) {
+		const char *end = line + strcspn(line, "\n");
+		const char *path = memchr(line, '/', (size_t)(end - line));
+		u32 job;
+
+		/* A path that is too long is only its last part. */
+		if (!path)
+			path = memrchr(line, ' ', (size_t)(end - line));
+		if (path && step_of(path, end, &job)) {
+			for (size_t k = 0; k < count;) {
+				if (jobs[k] == job)
+					jobs[k] = jobs[--count];
+				else
+					k++;
+			}
+		}
+		line = *end ? end + 1 : end;
+	}
+	return count;
+}
+
+/* Those whose job has no step on this node. */
+static size_t without_steps(const struct gp_root *root, u32 *jobs, size_t count)
+{
+	struct gp_buf sockets = {0};
+
+	/* Without the list of sockets none is known to have none. */
+	if (!count || gp_root_read(root, SOCKETS_LIMIT, &sockets, "/proc/net/unix"))
+		count = 0;
+	else
+		count = leave_out(&sockets, jobs, count);
+	gp_buf_free(&sockets);
+	return count;
+}
+
+/* What earlier jobs left; closes the directory. Also when they began, if their epilog did not run:
+ * after a week, since an allocation may be without a step for long. */
+static void remove_old(int directory)
+{
+	const struct gp_root live = {.dir = ""};
 	DIR *list = fdopendir(directory);
-	time_t before = time(NULL) - OVER_S;
+	time_t now = time(NULL);
 	const struct dirent *entry;
+	u32 begun[BEGUN_JOBS];
+	size_t count = 0;
+	char name[24];
 
 	if (!list) {
 		close(directory);
 		return;
 	}
 	while ((entry = readdir(list))) {
-		const char *end = strchr(entry->d_name, '.');
+		const char *at = entry->d_name, *end = strchr(at, '.');
 
-		if (end && strcmp(end, OVER) == 0 && is_older(directory, entry->d_name, before))
-			(void)!unlinkat(directory, entry->d_name, 0);
+		if (end && strcmp(end, OVER) == 0 && is_older(directory, at, now - OVER_S))
+			(void)!unlinkat(directory, at, 0);
+		else if (end && strcmp(end, BEGUN) == 0 && count < BEGUN_JOBS &&
+			 is_older(directory, at, now - BEGUN_S))
+			count += gp_parse_u32(&at, end, &begun[count]) && at == end;
+	}
+	count = without_steps(&live, begun, count);
+	for (size_t i = 0; i < count; i++) {
+		name_of(begun[i], BEGUN, name, sizeof(name));
+		(void)!unlinkat(directory, name, 0);
 	}
 	closedir(list);
 }
@@ -176,7 +244,7 @@ u64 gp_slurm_mark_over(u32 job)
 	name_of(job, "", name, sizeof(name));
 	(void)!unlinkat(directory, name, 0);
 	begun = take_begun(directory, job);
-	remove_over(directory);
+	remove_old(directory);
 	return begun;
 }
 
@@ -232,56 +300,9 @@ int gp_slurm_marks(u32 *jobs, size_t room)
 	return marks_list(0, jobs, room);
 }
 
-/* The job of the socket of a slurmstepd, ".../NODE_17.4294967291": its path ends there. */
-static bool step_of(const char *path, const char *end, u32 *job)
-{
-	const char *at = memrchr(path, '_', (size_t)(end - path));
-
-	if (!at)
-		return false;
-	at++;
-	return gp_parse_u32(&at, end, job) && at < end && *at == '.';
-}
-
-/* Takes the jobs out of the list that have a step on this node, by the socket that each slurmstepd
- * listens on. Not by the processes of a job: what the kernel shows of a process can make a reader
- * wait for that process, and this is a thread of slurmd. */
-static size_t leave_out(const struct gp_buf *sockets, u32 *jobs, size_t count)
-{
-	const char *line = gp_buf_str(sockets);
-
-	while (*line) {
-		const char *end = line + strcspn(line, "\n");
-		const char *path = memchr(line, '/', (size_t)(end - line));
-		u32 job;
-
-		/* A path that is too long is only its last part. */
-		if (!path)
-			path = memrchr(line, ' ', (size_t)(end - line));
-		if (path && step_of(path, end, &job)) {
-			for (size_t k = 0; k < count;) {
-				if (jobs[k] == job)
-					jobs[k] = jobs[--count];
-				else
-					k++;
-			}
-		}
-		line = *end ? end + 1 : end;
-	}
-	return count;
-}
-
 size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room)
 {
 	int found = marks_list(time(NULL) - (time_t)age_s, jobs, room);
-	size_t count = GP_MIN((size_t)GP_MAX(found, 0), room);
-	struct gp_buf sockets = {0};
 
-	/* Without the list of sockets none is known to be lost. */
-	if (!count || gp_root_read(root, SOCKETS_LIMIT, &sockets, "/proc/net/unix"))
-		count = 0;
-	else
-		count = leave_out(&sockets, jobs, count);
-	gp_buf_free(&sockets);
-	return count;
+	return without_steps(root, jobs, GP_MIN((size_t)GP_MAX(found, 0), room));
 }

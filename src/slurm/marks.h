@@ -22,8 +22,9 @@ bool gp_slurm_mark(u32 job, bool *marked);
 void gp_slurm_unmark(u32 job);
 /* Also true if that cannot be known now. */
 bool gp_slurm_is_marked(u32 job);
-/* The job has ended here: its mark goes, and does not return. What this left for jobs that ended
- * more than a minute ago is removed. When it began, by gp_monotonic_ns(); 0: not known. */
+/* The job has ended here: its mark goes, and does not return. Removes the files of jobs that ended
+ * more than a minute ago, and those of gp_slurm_mark_begin() that are a week old and whose job has
+ * no step here, since its epilog did not run. When it began, by gp_monotonic_ns(); 0: not known. */
 u64 gp_slurm_mark_over(u32 job);
 /* A step of a job begins, the first one or another. */
 void gp_slurm_mark_begin(u32 job);

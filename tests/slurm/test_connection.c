@@ -493,6 +493,42 @@ static void what_earlier_epilogs_left_is_removed_by_the_next_one(void **state)
 	gp_slurm_unmark(33);
 }
 
+static bool is_there(const char *name)
+{
+	char path[sizeof(place) + 32];
+
+	snprintf(path, sizeof(path), "%s/slurm/%s", place, name);
+	return access(path, F_OK) == 0;
+}
+
+static void what_a_job_without_an_epilog_left_goes_after_a_week(void **state)
+{
+	const s64 week = 7 * 24 * 3600;
+	struct sockaddr_un step = {.sun_family = AF_UNIX};
+	int socket_of_38 = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void)state;
+	for (u32 job = 36; job <= 38; job++)
+		gp_slurm_mark_begin(job);
+	make_old_file("36.begun", week - 60);
+	make_old_file("37.begun", week + 60);
+	make_old_file("38.begun", week + 60);
+	/* As that of its slurmstepd. */
+	assert_true(snprintf(step.sun_path, sizeof(step.sun_path), "%s/n1_38.0", place) <
+		    (int)sizeof(step.sun_path));
+	assert_int_equal(bind(socket_of_38, (void *)&step, sizeof(step)), 0);
+	assert_int_equal(listen(socket_of_38, 1), 0);
+	gp_slurm_mark_over(39);
+	assert_true(is_there("36.begun"));
+	assert_false(is_there("37.begun"));
+	assert_true(is_there("38.begun"));
+	close(socket_of_38);
+	unlink(step.sun_path);
+	gp_slurm_mark_over(39);
+	assert_false(is_there("38.begun"));
+	gp_slurm_mark_over(36);
+}
+
 /* The epilog was read by gpreemptd before the request of slurmd, or came between both. */
 static void a_hold_that_comes_after_the_epilog_ends(void **state)
 {
@@ -669,6 +705,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_is_over_is_not_marked_until_it_begins_again),
 		cmocka_unit_test(the_epilog_knows_when_the_run_of_the_job_began),
 		cmocka_unit_test(what_earlier_epilogs_left_is_removed_by_the_next_one),
+		cmocka_unit_test(what_a_job_without_an_epilog_left_goes_after_a_week),
 		cmocka_unit_test(marks_that_cannot_be_looked_at_are_not_gone),
 		cmocka_unit_test(more_marks_than_there_is_room_for_are_counted),
 		cmocka_unit_test(marks_outlive_the_program_that_made_them),
