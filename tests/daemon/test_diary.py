@@ -251,6 +251,58 @@ class Diary(rig.Daemon):
         # The daemon was started after those decisions: its jobs have their numbers anew.
         self.assertEqual(len(self.rows_of(110 * second)), 2)
 
+    def longest(self, path):
+        done = self.gpreempt("report", "--last", "1h", "--decisions", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        return report["longest"]["rows"], report["holds"]["rows"]
+
+    def test_a_suspension_by_hand_is_among_the_longest_holds(self):
+        daemon = self.log("")
+        self.program("offline", "offline_trainer", 600)
+        trainer = self.job("offline_trainer")
+        who = f"offline_trainer (pid {trainer['pid']})"
+        keeper = subprocess.Popen([rig.GPREEMPT, "suspend", str(trainer["pid"]), "--json", "--lease", "1h"], stdout=subprocess.PIPE,
+                                  text=True, env=self.env)
+        self.started.append(keeper)
+        self.until(lambda: self.job("offline_trainer")["away"] == "hand", "it is not suspended by hand")
+        self.until(lambda: [row for row in self.longest(self.file)[0] if (row["job"], row["why"], row["ended"]) == (who, "hand", False)],
+                   "the report lacks a hold that is not over")
+        keeper.send_signal(signal.SIGINT)
+        self.assertEqual(keeper.wait(rig.LIMIT), 0)
+        self.until(lambda: not self.job("offline_trainer")["away"], "it stays suspended")
+        rows = self.until(lambda: [row for row in self.longest(self.file)[0] if row["why"] == "hand" and row["ended"]], "the hold does not end")
+        self.assertEqual([(row["job"], row["other"]) for row in rows], [(who, None)])
+        daemon.terminate()
+        self.assertEqual(daemon.wait(rig.LIMIT), 0)
+
+    def test_holds_by_name_are_among_the_longest_and_may_be_older_than_the_report(self):
+        second, now = 10 ** 9, time.time_ns()
+        job = {"is": "job", "uid": 1000, "job_class": 2, "ended_ns": None}
+        kept, let_go, owner, stopped, held = 11, 12, 5, 1, 1
+
+        def decision(age, kind, number, **more):
+            return dict({"is": "decision", "wall_ns": now - age * second, "id": 1, "at_ns": (10000 - age) * second, "kind": kind, "job": number,
+                         "job_pid": 4710 + number, "job_name": "trainer"}, **more)
+
+        def snapshot(age, *jobs):
+            wall = {"wall_ns": now - age * second}
+            return [dict(wall, **{"is": "state", "started_ns": 1, "now_ns": (10000 - age) * second, "mode": 1})] + [dict(job, **wall, **one) for one in jobs]
+        old = {"id": 1, "pid": 4711, "name": "trainer", "away": owner, "owner": "slurm", "kept": held, "held_since": 1000 * second}
+        new = {"id": 2, "pid": 4712, "name": "trainer"}
+        path = os.path.join(self.place, "named.jsonl")
+        with open(path, "w") as file:
+            for line in (*snapshot(30, old, new), decision(25, kept, 2, away=stopped), *snapshot(20, old, new | {"away": stopped, "kept": held}),
+                         decision(15, let_go, 2, away=stopped), *snapshot(10, old, new), decision(5, kept, 2, away=owner, other_name="slurm", error=-110)):
+                file.write(json.dumps(line) + "\n")
+        rows, pairs = self.longest(path)
+        self.assertEqual([(row["job"], row["other"], row["why"], row["ended"]) for row in rows],
+                         [("trainer (pid 4711)", "slurm", "owner", False), ("trainer (pid 4712)", None, "stop", True)])
+        # It was held for 9,000 s, and the report is of one hour.
+        self.assertAlmostEqual(rows[0]["held_ns"] / second, 3600, delta=60)
+        self.assertEqual(rows[1]["held_ns"], 10 * second)
+        self.assertEqual([(row["job"], row["other"], row["times"]) for row in pairs], [("trainer (pid 4711)", "slurm", 1)])
+
     def test_a_file_that_is_missing_or_another_is_named(self):
         done = self.gpreempt("report", "--last", "1h", "--decisions", os.path.join(self.place, "none"))
         self.assertEqual(done.returncode, 1)

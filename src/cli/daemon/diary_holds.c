@@ -11,7 +11,6 @@
 #include "base/i18n.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/daemon/diary.h"
-#include "sched/sched.h"
 
 static int count_pair(struct gp_cli_diary_holds *holds, const struct gp_cli_diary_hold *hold)
 {
@@ -57,7 +56,7 @@ static void keep_longest(struct gp_cli_diary_holds *holds, const struct gp_cli_d
 int gp_cli_diary_holds_add(struct gp_cli_diary_holds *holds, const struct gp_cli_diary_hold *hold)
 {
 	keep_longest(holds, hold);
-	return count_pair(holds, hold);
+	return hold->apart ? 0 : count_pair(holds, hold);
 }
 
 void gp_cli_diary_holds_free(struct gp_cli_diary_holds *holds)
@@ -136,7 +135,7 @@ static void put_longest(const struct gp_cli_diary_holds *holds,
 		gp_doc_cell(doc, gp_v_text_or_missing(hold->other));
 		gp_cli_diary_gpu(gpus, doc, hold->gpu_id);
 		gp_doc_cell(doc, gp_v_ns(hold->ns));
-		gp_doc_cell(doc, gp_v_text(gp_sched_why_name(hold->why)));
+		gp_doc_cell(doc, gp_v_text(hold->why));
 		gp_doc_cell(doc, gp_v_bool(!hold->open));
 	}
 }

@@ -13,8 +13,10 @@ enum { GP_CLI_DIARY_LONGEST = 20 };
 
 struct gp_cli_diary_hold {
 	char job[96], other[96];
-	u32 gpu_id, why;
+	u32 gpu_id;
+	const char *why; /* the name of a reason of the scheduler, or "owner", "hand", "stop" */
 	bool observed, open;
+	bool apart; /* not for another job: only among the longest */
 	s64 at;
 	u64 ns;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A span of time from decisions on disk. How long jobs ran and were held comes from the snapshots,
- * which are ten seconds apart; which job was held for which comes from the decisions.
+ * which are ten seconds apart; which job was held for which comes from the decisions. A hold by
+ * name or by hand can be older than the span: then a snapshot shows it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,9 +30,13 @@ struct job {
 	s64 first_wall, last_wall, figures_wall; /* of its last snapshot */
 	u64 ran_ns, held_ns, suspends;           /* in the span */
 	u64 ran[SLOTS], held[SLOTS];
-	/* A hold that is not over. */
+	/* A hold by the scheduler that is not over. */
 	s64 held_at; /* 0: none */
 	struct gp_proto_msg_decision why;
+	/* One by an owner, by hand, or because the host has stopped the job. */
+	s64 off_at; /* 0: none */
+	u32 off_by; /* enum gp_proto_away */
+	char owner[GP_PROTO_NAME];
 };
 
 struct span {
@@ -39,6 +44,8 @@ struct span {
 	s64 first; /* of the lines in the span; 0: there is none */
 	u32 slots;
 	u64 life, decisions;
+	s64 state_wall; /* of the last state, and its now_ns */
+	u64 state_ns;
 	u64 preemptions, would;
 	struct job *jobs;
 	size_t job_count, job_capacity;
@@ -72,7 +79,7 @@ static struct job *job_of(struct span *span, u64 id, u32 pid, const char *name, 
 static int end_hold(struct span *span, struct job *job, s64 at, bool open)
 {
 	struct gp_cli_diary_hold hold = {.gpu_id = job->why.gpu_id,
-					 .why = job->why.why,
+					 .why = gp_sched_why_name(job->why.why),
 					 .observed = job->why.observed,
 					 .open = open,
 					 .at = job->held_at,
@@ -86,6 +93,58 @@ static int end_hold(struct span *span, struct job *job, s64 at, bool open)
 				    sizeof(hold.other));
 	job->held_at = 0;
 	return gp_cli_diary_holds_add(&span->holds, &hold);
+}
+
+static void begin_off(struct job *job, u32 by, const char *owner, s64 at)
+{
+	if (job->off_at)
+		return;
+	job->off_at = at;
+	job->off_by = by;
+	snprintf(job->owner, sizeof(job->owner), "%s", by == GP_AWAY_OWNER ? owner : "");
+}
+
+static int end_off(struct span *span, struct job *job, s64 at, bool open)
+{
+	bool owned = job->off_by == GP_AWAY_OWNER;
+	struct gp_cli_diary_hold hold = {.gpu_id = job->last.gpu_id,
+					 .why = owned                         ? "owner"
+						: job->off_by == GP_AWAY_HAND ? "hand"
+									      : "stop",
+					 .open = open,
+					 .apart = !owned,
+					 .at = job->off_at,
+					 .ns = (u64)GP_MAX(at - job->off_at, 0)};
+
+	if (!job->off_at)
+		return 0;
+	gp_cli_decision_who(job->name, job->pid, hold.job, sizeof(hold.job));
+	if (owned)
+		gp_cli_decision_who(job->owner, 0, hold.other, sizeof(hold.other));
+	job->off_at = 0;
+	return gp_cli_diary_holds_add(&span->holds, &hold);
+}
+
+static int end_holds(struct span *span, struct job *job, s64 at, bool open)
+{
+	int error = end_hold(span, job, at, open);
+
+	return error ? error : end_off(span, job, at, open);
+}
+
+/* As the daemon counts it: gp_daemon_keep_account(). */
+static int take_off(struct span *span, struct job *job, const struct gp_proto_diary_line *line)
+{
+	const struct gp_proto_msg_decision *decision = &line->is.decision;
+	bool note = decision->kind == GP_DECISION_NOTE, kept = decision->kind == GP_DECISION_KEPT;
+
+	if ((kept && !decision->error) ||
+	    (note && decision->why == GP_SCHED_WHY_ABSENT && decision->away == GP_AWAY_HAND))
+		begin_off(job, decision->away, decision->other_name, line->wall_ns);
+	else if (kept || decision->kind == GP_DECISION_LET_GO ||
+		 (note && decision->why == GP_SCHED_WHY_PRESENT))
+		return end_off(span, job, line->wall_ns, false);
+	return 0;
 }
 
 static int take_decision(struct span *span, const struct gp_proto_diary_line *line)
@@ -110,9 +169,11 @@ static int take_decision(struct span *span, const struct gp_proto_diary_line *li
 			job->why = *decision;
 		}
 	}
-	if (decision->kind == GP_DECISION_RESUME || decision->kind == GP_DECISION_WENT)
+	if (decision->kind == GP_DECISION_WENT)
+		return end_holds(span, job, line->wall_ns, false);
+	if (decision->kind == GP_DECISION_RESUME)
 		return end_hold(span, job, line->wall_ns, false);
-	return 0;
+	return take_off(span, job, line);
 }
 
 /* ---- snapshots ---- */
@@ -136,6 +197,24 @@ static void spread(const struct span *span, u64 *slots, u64 ns, s64 begin, s64 e
 		left -= GP_MIN(share, left);
 	}
 	slots[slot_of(span, end)] += left;
+}
+
+/* What the decisions of the span do not say, because it began before. */
+static int look_off(struct span *span, struct job *job, s64 wall)
+{
+	const struct gp_proto_msg_job *now = &job->last;
+	bool held = now->kept == GP_KEPT_HELD, hand = now->away == GP_AWAY_HAND;
+	u64 since = held ? now->held_since : now->away_since;
+
+	/* One that is held anew, after a stop, stays held to its owner. */
+	if (now->kept == GP_KEPT_ASKED && !hand)
+		return 0;
+	if ((!held && !hand) || now->ended_ns != GP_DAEMON_NEVER)
+		return end_off(span, job, wall, false);
+	if (since < span->state_ns)
+		wall = span->state_wall - (s64)(span->state_ns - since);
+	begin_off(job, now->away, now->owner, GP_MAX(wall, span->from));
+	return 0;
 }
 
 static int take_job(struct span *span, const struct gp_proto_diary_line *line)
@@ -162,7 +241,7 @@ static int take_job(struct span *span, const struct gp_proto_diary_line *line)
 	job->last = *now;
 	job->figures_wall = line->wall_ns;
 	job->seen = true;
-	return 0;
+	return look_off(span, job, line->wall_ns);
 }
 
 static void take_device(struct span *span, const struct gp_proto_msg_device *device)
@@ -191,9 +270,11 @@ static int take_state(struct span *span, const struct gp_proto_diary_line *line)
 		if (!job->life && job->first_wall >= started_wall)
 			job->life = state->started_ns;
 		else
-			error = end_hold(span, job, job->last_wall, false);
+			error = end_holds(span, job, job->last_wall, false);
 	}
 	span->life = state->started_ns;
+	span->state_wall = line->wall_ns;
+	span->state_ns = state->now_ns;
 	return error;
 }
 
@@ -323,7 +404,7 @@ struct gp_doc *gp_cli_diary_report(const char *path, s64 from_wall_ns, s64 to_wa
 	span.slot_ns = GP_MAX((span.to - span.from) / span.slots, 1);
 	error = gp_cli_diary_read(path, true, span.from, diag, take, &span);
 	for (size_t i = 0; i < span.job_count && !error; i++)
-		error = end_hold(&span, &span.jobs[i], span.to, true);
+		error = end_holds(&span, &span.jobs[i], span.to, true);
 	if (error == -ENOMEM)
 		gp_fail(diag, error, "out of memory");
 	if (!error)
