@@ -235,18 +235,20 @@ class Cluster:
         self.until(answers, "gpreemptd does not start")
 
     def start_slurmd(self, node, forks=False):
-        """As a service (-D), or as a command that leaves a daemon behind."""
+        """As a service (-D), or as a command that leaves a daemon behind. It listens when this returns: it loads its plugins
+        before that, and slurmctld sends a suspension or its end only once."""
         name = "slurmd-" + node
-        if not forks:
-            self.spawn(name, ["slurmd", "-D", "-N", node], GPREEMPT_DIR=self.sockets(node))
-            return
         pid_file = os.path.join(self.place, name + ".pid")
         if os.path.exists(pid_file):
             os.unlink(pid_file)
-        self.spawn(name, ["slurmd", "-N", node], GPREEMPT_DIR=self.sockets(node)).wait(LIMIT)
+        process = self.spawn(name, ["slurmd", *([] if forks else ["-D"]), "-N", node], GPREEMPT_DIR=self.sockets(node))
+        if forks:
+            process.wait(LIMIT)
+        # Written after it began to listen.
         self.until(lambda: os.path.exists(pid_file) and os.path.getsize(pid_file), "slurmd does not start")
-        with open(pid_file) as file:
-            self.started[name] = Daemon(int(file.read()))
+        if forks:
+            with open(pid_file) as file:
+                self.started[name] = Daemon(int(file.read()))
 
     def spawn(self, name, command, **variables):
         with open(os.path.join(self.place, name + ".out"), "a") as out:

@@ -319,7 +319,6 @@ class Slurm(OnCluster):
         pid = cluster.job_on("n1", job)["pid"]
         cluster.until(lambda: self.kept("n1", job) and not cluster.mapped("n1", pid), "the stop is not followed")
         cluster.start_slurmd("n1")
-        cluster.until(lambda: cluster.run("sinfo", "-h", "-n", "n1", "-o", "%t").stdout.split()[0] in ("alloc", "mix", "idle"), "no slurmd")
         # The new slurmd holds it as the old one did, also if it is continued by somebody else.
         cluster.until(lambda: cluster.job_on("n1", job)["owner"] == "slurm", "slurmd does not hold it again")
         os.kill(pid, signal.SIGCONT)
