@@ -56,6 +56,7 @@ class Deps(unittest.TestCase):
             status, shown = self.on_terminal(answer, "build")
             self.assertEqual(status, 0, shown)
             self.assertIn("meson", self.installed())
+        self.assertIn("DPkg::Lock::Timeout=300 install ", self.installed())  # another apt is waited for
 
     def test_what_the_distribution_does_not_have_is_left_out_if_it_is_optional(self):
         for name, text in (("apt-get", f'echo "$*" >> {self.calls}; case "$*" in *rocminfo*|*gone*) exit 100;; esac'),
