@@ -143,7 +143,6 @@ class Podman(unittest.TestCase):
                              GPREEMPT, "vgpu", "--", GPREEMPT, "run", "--class", "offline", "--", STORM, "2", str(packets))
         first = process.stdout.readline()
         self.assertRegex(first, r"^\d+$", "the program does not start in the container")
-        process.stdin.close()
         pid = int(self.podman("inspect", "-f", "{{.State.Pid}}", self.container).stdout)
         while True:  # gpreempt waits for it
             with open(f"/proc/{pid}/comm") as file:
@@ -152,7 +151,15 @@ class Podman(unittest.TestCase):
             with open(f"/proc/{pid}/task/{pid}/children") as file:
                 pid = int(file.read().split()[0])
         self.assertNotEqual(pid, int(first))  # it has a pid namespace
+        process.stdin.close()  # it begins
+        if packets == ENDLESS:
+            self.until(lambda: self.queues(pid), "it makes no queues")
         return process, pid
+
+    def queues(self, pid):
+        """As the machine itself has them: a paused process answers nothing."""
+        processes = json.loads(self.check("vgpu", "status", "--json"))["processes"]
+        return [queue for process in processes if process["pid"] == pid for queue in process["queues"]]
 
     def status(self, pid):
         return json.loads(self.check("vgpu", "--", GPREEMPT, "status", str(pid), "--json"))
@@ -178,22 +185,27 @@ class Podman(unittest.TestCase):
         self.assertEqual((found["name"], found["class"]), ("hsa_storm", "offline"))
 
     def is_off(self, pid):
-        """As the machine itself has it: a paused process answers nothing."""
-        processes = json.loads(self.check("vgpu", "status", "--json"))["processes"]
-        queues = [queue for process in processes if process["pid"] == pid for queue in process["queues"]]
+        queues = self.queues(pid)
         return bool(queues) and not any(queue["mapped"] for queue in queues)
 
     def loses_nothing(self, *options):
+        # On a busy host a program may end before its first suspension, which says nothing: then a longer one.
+        packets = 20000
+        while not self.suspended_without_loss(packets, *options):
+            packets *= 4
+            self.assertLess(packets, ENDLESS, "no suspension meets the program")
+
+    def suspended_without_loss(self, packets, *options):
+        """How often the program was suspended before it ended as it should."""
         self.podman("rm", "-f", "-t", "0", self.container)
-        process, pid = self.begin(*options, packets=20000)
-        suspended, said = 0, ""
+        process, pid = self.begin(*options, packets=packets)
+        suspended = 0
         while process.poll() is None:
             # One may come when the program has just ended.
             done = self.gpreempt("vgpu", "--", GPREEMPT, "suspend", str(pid), "--for", "10ms")
             suspended += done.returncode == 0
-            said = done.stderr or said
-        self.assertGreater(suspended, 0, said)
         self.assertEqual((process.returncode, process.stdout.read()), (0, "done\n"))
+        return suspended
 
 
 class Rootful(Podman):
