@@ -53,23 +53,46 @@ static void put_number(struct gp_buf *out, const char *field, bool known, u64 nu
 		gp_buf_printf(out, "%s=%llu\n", field, (unsigned long long)number);
 }
 
+/* What a user set, and to what. */
+static const char *name_setting(const struct gp_proto_msg_decision *line, char *value, size_t size)
+{
+	static const char *const classes[] = GP_CLASS_NAMES;
+
+	switch (line->why) {
+	case GP_DAEMON_SET_PRIORITY:
+		snprintf(value, size, "%u", line->job_priority);
+		return "priority";
+	case GP_DAEMON_SET_CLASS:
+		snprintf(value, size, "%s",
+			 line->job_class < GP_ARRAY_SIZE(classes) ? classes[line->job_class] : "?");
+		return "class";
+	case GP_DAEMON_SET_WEIGHT:
+		snprintf(value, size, "%u", line->share);
+		return "weight";
+	}
+	return NULL;
+}
+
 static void put_message(struct gp_buf *out, const struct gp_proto_msg_decision *line)
 {
 	const char *kind = gp_proto_decision_kind_name(line->kind);
 	bool core = line->kind <= GP_DECISION_NOTE && line->why < GP_SCHED_WHYS;
 	const char *why = core ? gp_sched_why_name(line->why) : NULL;
-	char text[3 * GP_PROTO_NAME + 128], other[GP_PROTO_NAME + 32] = "";
+	char text[3 * GP_PROTO_NAME + 128], other[GP_PROTO_NAME + 32] = "", value[16] = "";
 
+	if (line->kind == GP_DECISION_SET)
+		why = name_setting(line, value, sizeof(value));
 	if (line->other_pid)
 		snprintf(other, sizeof(other), ", %s (pid %u)", line->other_name, line->other_pid);
 	else if (*line->other_name)
 		snprintf(other, sizeof(other), ", %s", line->other_name);
-	snprintf(text, sizeof(text), "%s%s: %s (pid %u)%s%s%s", kind ? kind : "?",
+	snprintf(text, sizeof(text), "%s%s: %s (pid %u)%s%s%s%s%s", kind ? kind : "?",
 		 line->observed ? " (observed)" : "", line->job_name, line->job_pid, other,
-		 why ? ": " : "", why ? why : "");
+		 why ? ": " : "", why ? why : "", *value ? " " : "", value);
 	put_text(out, "MESSAGE", text);
 	put_text(out, "GPREEMPT_KIND", kind ? kind : "");
 	put_text(out, "GPREEMPT_WHY", why ? why : "");
+	put_text(out, "GPREEMPT_VALUE", value);
 }
 
 static void put_fields(struct gp_buf *out, const struct gp_proto_msg_decision *line)

@@ -88,9 +88,55 @@ static void one_that_is_too_long_keeps_back_no_other(void **state)
 	place_remove(path);
 }
 
+static void a_setting_is_written_with_its_value(void **state)
+{
+	static const struct {
+		u32 what;
+		const char *message, *value;
+	} settings[] = {
+		{GP_DAEMON_SET_PRIORITY, ", alice: priority 1500\n", "\nGPREEMPT_VALUE=1500\n"},
+		{GP_DAEMON_SET_CLASS, ", alice: class online\n", "\nGPREEMPT_VALUE=online\n"},
+		{GP_DAEMON_SET_WEIGHT, ", alice: weight 3\n", "\nGPREEMPT_VALUE=3\n"},
+	};
+	atomic_bool quit = false;
+	char path[96];
+	int fd = journal_open(path, sizeof(path));
+
+	(void)state;
+	sent = refused = 0;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(settings); i++) {
+		struct gp_proto_diary_line line = {.kind = GP_DIARY_DECISION,
+						   .is.decision = {.id = i + 1,
+								   .kind = GP_DECISION_SET,
+								   .why = settings[i].what,
+								   .job = 1,
+								   .job_name = "job",
+								   .other_name = "alice",
+								   .job_priority = 1500,
+								   .job_class = GP_CLASS_ONLINE,
+								   .share = 3}};
+		struct gp_buf text = {0};
+		char datagram[4096];
+		ssize_t length;
+
+		gp_proto_diary_write(&text, &line);
+		assert_int_equal(gp_daemon_journal_put(path, &text, &quit), 0);
+		length = recv(fd, datagram, sizeof(datagram) - 1, 0);
+		assert_true(length > 0);
+		datagram[length] = '\0';
+		assert_non_null(strstr(datagram, settings[i].message));
+		assert_non_null(strstr(datagram, settings[i].value));
+		gp_buf_free(&text);
+	}
+	close(fd);
+	*strrchr(path, '/') = '\0';
+	place_remove(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_setting_is_written_with_its_value),
 		cmocka_unit_test(one_that_is_too_long_keeps_back_no_other),
 	};
 
