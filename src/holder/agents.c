@@ -211,7 +211,8 @@ void gp_holder_agents_tell_priority(struct gp_holder_member *member, u32 priorit
 /* Until then it may be stopped, and its greeting has the priority that it had before. */
 static void confirmed(struct gp_holder_agent *agent, const struct gp_proto_msg *header)
 {
-	if (header->type != GP_MSG_AGENT_PRIORITY || header->serial != agent->told_serial)
+	if (header->type != GP_MSG_AGENT_PRIORITY || !agent->told_serial ||
+	    header->serial != agent->told_serial)
 		return;
 	agent->told_serial = 0;
 	if (header->status >= 0)

@@ -79,7 +79,8 @@ static int take_lock(struct program *program)
 	return -EBUSY;
 }
 
-/* -EPERM: what may be in the directory is not to be trusted. */
+/* -EPERM: what may be in the directory is not to be trusted. -EBUSY: another holder has the lock,
+ * and does not answer. */
 static int refuse_lock(int error)
 {
 	char path[PATH_MAX], text[PATH_MAX + 64];
@@ -87,6 +88,9 @@ static int refuse_lock(int error)
 	if (error == -EPERM)
 		snprintf(text, sizeof(text), _("unsafe socket directory %s"),
 			 gp_proto_directory_name(path, sizeof(path), ""));
+	else if (error == -EBUSY)
+		snprintf(text, sizeof(text), _("a holder that does not answer has the lock of %s"),
+			 gp_proto_directory_name(path, sizeof(path), LOCK));
 	else
 		snprintf(text, sizeof(text), _("cannot use the socket directory %s"),
 			 gp_proto_directory_name(path, sizeof(path), LOCK));
