@@ -300,9 +300,14 @@ int gp_slurm_marks(u32 *jobs, size_t room)
 	return marks_list(0, jobs, room);
 }
 
-size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room)
+size_t gp_slurm_marks_old(u64 age_s, u32 *jobs, size_t room)
 {
 	int found = marks_list(time(NULL) - (time_t)age_s, jobs, room);
 
-	return without_steps(root, jobs, GP_MIN((size_t)GP_MAX(found, 0), room));
+	return GP_MIN((size_t)GP_MAX(found, 0), room);
+}
+
+size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room)
+{
+	return without_steps(root, jobs, gp_slurm_marks_old(age_s, jobs, room));
 }

@@ -30,6 +30,8 @@ u64 gp_slurm_mark_over(u32 job);
 void gp_slurm_mark_begin(u32 job);
 /* The first `room` of them; how many there are, or -errno: it cannot be known now. */
 int gp_slurm_marks(u32 *jobs, size_t room);
+/* Those at least `age_s` old; at most `room`. */
+size_t gp_slurm_marks_old(u64 age_s, u32 *jobs, size_t room);
 /* Those at least `age_s` old whose job has no step here: its epilog did not run. At most `room`. */
 size_t gp_slurm_marks_lost(const struct gp_root *root, u64 age_s, u32 *jobs, size_t room);
 

@@ -90,24 +90,25 @@ static bool is_in(const u32 *jobs, size_t count, u32 job)
 }
 
 /* Marks of jobs that ended without the epilog of the SPANK plugin (it is not installed, or the node
- * went down): a job with such a number would be held. The first look is without the lock: it reads
- * all sockets. If it finds any there is a second one: the list of sockets can lack one while it
- * changes, and a job may have been suspended meanwhile. */
+ * went down): a job with such a number would be held. If the first look finds any there is a second
+ * one: the list of sockets can lack one while it changes. Both are without the lock, for which
+ * slurmd waits: they read all sockets. A job that was suspended meanwhile has a new mark. */
 static void tidy(void)
 {
 	struct gp_root live = {.dir = ""};
-	u32 first[TIDY_JOBS], jobs[TIDY_JOBS];
-	size_t found, count;
+	u32 first[TIDY_JOBS], jobs[TIDY_JOBS], old[TIDY_JOBS];
+	size_t found, count, still;
 
 	pthread_mutex_unlock(&lock);
 	found = gp_slurm_marks_lost(&live, TIDY_S, first, TIDY_JOBS);
-	pthread_mutex_lock(&lock);
 	count = found ? gp_slurm_marks_lost(&live, TIDY_S, jobs, TIDY_JOBS) : 0;
+	pthread_mutex_lock(&lock);
+	still = count ? gp_slurm_marks_old(TIDY_S, old, TIDY_JOBS) : 0;
 	/* Bounded as a whole: slurmd waits for the lock. */
 	u64 end = in_ms(LATE_MS);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!is_in(first, found, jobs[i]))
+		if (!is_in(first, found, jobs[i]) || !is_in(old, still, jobs[i]))
 			continue;
 		gp_slurm_unmark(jobs[i]);
 		if (holds.connection.fd >= 0)
