@@ -27,6 +27,7 @@ import tiny_model  # noqa: E402
 from demo_machine import BIN, EXAMPLES, OUT, fail, host_before, percentile, rows, say, say_where, session, wait_for  # noqa: E402
 
 PROGRAM = "llama-server"
+NO_PROCESSOR = "this processor cannot execute kernels"
 PACKAGES = "Debian sid: llama.cpp-tools and libggml0-backend-hip"
 PERSONALITY = "compat"  # ggml of Debian has kernels for gfx90a, not for gfx942
 SPEED = 1               # the time of this host to execute kernels is the larger part
@@ -59,18 +60,24 @@ def is_in(root):
     return server.exists() and has_backend(server, root)
 
 
+def processor_problem():
+    """Why this processor cannot execute kernels, also in a chroot, or None."""
+    if os.environ.get("DEVICE", "vgpu") == "kfd":
+        return None
+    flags = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    missing = [name for name in ("avx2", "fma", "f16c") if name not in (flags[1].split() if flags else ())]
+    return f"{NO_PROCESSOR}: it has no {', '.join(missing)}" if missing else None
+
+
 def problem():
     """Why llama-server cannot be the server on this machine, or None."""
+    if wrong := processor_problem():
+        return wrong
     server = shutil.which(PROGRAM)
     if not server:
         return f"{PROGRAM} is not installed ({PACKAGES})"
     if not has_backend(pathlib.Path(server)):
         return f"{server} has no HIP backend ({PACKAGES})"
-    if os.environ.get("DEVICE", "vgpu") != "kfd":
-        flags = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-        missing = [name for name in ("avx2", "fma", "f16c") if name not in (flags[1].split() if flags else ())]
-        if missing:
-            return f"this processor cannot execute kernels: it has no {', '.join(missing)}"
     return None
 
 
@@ -80,7 +87,7 @@ def choose(wanted, trouble, chroots):
         return "example", None, "server: examples/online_server, as requested"
     if not trouble:
         return "llama", None, f"server: {shutil.which(PROGRAM) or PROGRAM} of llama.cpp with its HIP backend, unmodified"
-    if chroots:
+    if chroots and not trouble.startswith(NO_PROCESSOR):
         return "llama", chroots[0], ""
     if wanted == "llama":
         return None, None, f"--server llama: {trouble}"

@@ -53,6 +53,14 @@ class Choice(unittest.TestCase):
              mock.patch.object(pathlib.Path, "read_text", lambda path: "flags\t\t: fpu fma f16c\n"):
             self.assertIn("no avx2", demo_llama.problem())
 
+    def test_such_a_processor_is_named_without_the_server_and_needs_no_chroot(self):
+        with mock.patch.dict(os.environ, PATH=str(self.root)), \
+             mock.patch.object(pathlib.Path, "read_text", lambda path: "flags\t\t: fpu fma f16c\n"):
+            trouble = demo_llama.problem()
+        self.assertIn("no avx2", trouble)
+        self.assertEqual(demo_llama.choose("auto", trouble, ["6.4"])[:2], ("example", None))
+        self.assertEqual(demo_llama.choose("llama", trouble, ["6.4"])[:2], (None, None))
+
     def test_by_default_llama_if_it_is_there(self):
         server, chroot, why = demo_llama.choose("auto", None, ["6.4"])
         self.assertEqual((server, chroot), ("llama", None))
