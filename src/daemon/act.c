@@ -394,7 +394,7 @@ void gp_daemon_act_lose(struct gp_daemon_client *client)
 	client->held = false;
 	gp_sched_job_state(client->daemon->sched, job->handle, &state);
 	if (!state.parked)
-		job->lost.now_ns = GP_MAX(job->lost.now_ns, now - GP_MIN(end, now));
+		job->figures.lost_ns = GP_MAX(job->figures.lost_ns, now - GP_MIN(end, now));
 	gp_daemon_act_answer(client->daemon, 0, job->handle, 0, 0);
 }
 

@@ -84,15 +84,19 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_daemon_config *config
 	config->operation_timeout_ns = old->operation_timeout_ns;
 }
 
-/* What was held in thought only is not held; the core decides again. */
-static void begin_to_act(struct gp_daemon *daemon)
+/* What was held in thought only is not held, and what was held is let go; the core decides again.
+ */
+static void begin_anew(struct gp_daemon *daemon)
 {
-	gp_daemon_act_start(daemon);
+	u64 lost = daemon->stats.leases_lost;
+
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->wanted_held)
 			gp_daemon_act_answer(daemon, 0, job->handle, 0, 0);
 	}
 	gp_daemon_host_settle(daemon);
+	daemon->stats.leases_lost = lost;
+	gp_daemon_figures_mode(daemon);
 }
 
 int gp_daemon_reload(struct gp_daemon *daemon)
@@ -115,6 +119,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	daemon->config = config;
 	if (mode == GP_MODE_ACT && config.mode != GP_MODE_ACT) {
 		gp_daemon_act_stop(daemon);
+		begin_anew(daemon);
 		gp_daemon_hold_recheck(daemon);
 	}
 	/* Another mode does not make the host faster: pauses stay as long as they were. */
@@ -126,8 +131,10 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
 	gp_daemon_diary_configure(daemon);
-	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)
-		begin_to_act(daemon);
+	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT) {
+		gp_daemon_act_start(daemon);
+		begin_anew(daemon);
+	}
 	gp_diag(daemon->diag, GP_NOTE, "configuration reloaded; mode %s",
 		config.mode == GP_MODE_ACT ? "act" : "observe");
 	return 0;

@@ -31,6 +31,7 @@
 #include "daemon/activity.h"
 #include "daemon/config/config.h"
 #include "daemon/diary.h"
+#include "daemon/figures.h"
 #include "daemon/keep.h"
 #include "daemon/latency.h"
 #include "daemon/helper/memory.h"
@@ -200,13 +201,6 @@ struct gp_daemon_client {
 	u64 next_open_ns;        /* when to try again to get a target */
 };
 
-/* Leases that ended while gpreemptd itself was stopped: the core counts their jobs as held until it
- * hears of it, but they ran. */
-struct gp_daemon_job_lost {
-	u64 now_ns; /* of a loss that the core has not heard of */
-	u64 held_ns, ran_ns;
-};
-
 struct gp_daemon_job {
 	struct gp_list link;
 	struct gp_list clients;
@@ -230,10 +224,8 @@ struct gp_daemon_job {
 	u64 kept_ns;
 	struct gp_daemon_job_worth worth;
 	struct gp_daemon_job_activity on_gpu;
-	u64 suspend_reason, suspended_at;
-	struct gp_daemon_job_lost lost;
-	u64 preempted, waited_ns;
-	u64 waited_until; /* waiting before that is counted */
+	u64 suspend_reason; /* 0: it is not suspended, not even in thought */
+	struct gp_daemon_job_figures figures;
 	u64 started_ns;
 	u32 pids[GP_DAEMON_PIDS]; /* the first processes that it had */
 	struct gp_daemon_latency requests, bursts;

@@ -202,6 +202,9 @@ static void measure_devices(struct gp_daemon *daemon)
 
 		if (gp_sched_device_state(daemon->sched, i, &state))
 			continue;
+		/* What is only observed runs. */
+		if (daemon->config.mode != GP_MODE_ACT)
+			state.running += state.held;
 		if (device->running && !state.running)
 			device->busy_ns += now - GP_MIN(device->busy_since, now);
 		else if (!device->running && state.running)

@@ -131,6 +131,7 @@ static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *clie
 	job->started_ns = gp_monotonic_ns();
 	job->away.since = job->off.since_ns = GP_DAEMON_NEVER;
 	job->worth.device = GP_SCHED_NONE;
+	job->figures.observed = daemon->config.mode != GP_MODE_ACT;
 	job->uid = client->who.uid;
 	snprintf(job->name, sizeof(job->name), "%s",
 		 *client->group ? client->group : client->who.name);
@@ -165,6 +166,7 @@ static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	job->strict = GP_STRICT_NO;
 	if (account)
 		gp_daemon_diary_job(daemon, &account->job);
+	gp_daemon_figures_count(daemon, job);
 	gp_sched_job_remove(daemon->sched, gp_monotonic_ns(), handle);
 	gp_daemon_host_settle(daemon);
 	if (came)

@@ -82,11 +82,9 @@ void gp_daemon_keep_view(const struct gp_daemon_job *job, struct gp_proto_msg_jo
 	/* Held is held, whoever holds it. */
 	out->held_ns += job->off.total_ns + held;
 	out->suspends += job->off.count;
-	if (out->held_since != GP_DAEMON_NEVER)
-		held = GP_MAX(held, now - GP_MIN(out->held_since, now));
-	else if (out->kept == GP_KEPT_HELD)
+	if (out->held_since == GP_DAEMON_NEVER && out->kept == GP_KEPT_HELD)
 		out->held_since = job->off.since_ns;
-	out->longest_ns = GP_MAX(job->off.longest_ns, held);
+	out->longest_ns = GP_MAX(out->longest_ns, GP_MAX(job->off.longest_ns, held));
 	snprintf(out->owner, sizeof(out->owner), "%s", job->away.owner);
 }
 

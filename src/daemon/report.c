@@ -46,84 +46,6 @@ static u32 gpu_of(const struct gp_daemon *daemon, u32 device)
 	return device < daemon->device_count ? daemon->devices[device].gpu_id : 0;
 }
 
-/* A suspension that was only thought of: what it would have saved is known when it would end. */
-static void count_resume(struct gp_daemon *daemon, struct gp_daemon_job *job, u64 now)
-{
-	u64 held;
-
-	now -= GP_MIN(job->lost.now_ns, now);
-	held = now - GP_MIN(job->suspended_at, now);
-	if (!job->suspend_reason)
-		return;
-	job->suspend_reason = 0;
-	job->off.longest_ns = GP_MAX(job->off.longest_ns, held);
-	if (daemon->config.mode == GP_MODE_ACT)
-		daemon->stats.suspended_ns[job->spec.class] += held;
-	else
-		daemon->stats.beside_ns += held;
-}
-
-/* The end of a hold whose lease may have ended before; returns how long before. */
-static u64 count_end(struct gp_daemon *daemon, struct gp_daemon_job *job, u64 now)
-{
-	struct gp_sched_job_state state = {0};
-	u64 ago = job->lost.now_ns;
-
-	count_resume(daemon, job, now);
-	gp_sched_job_state(daemon->sched, job->handle, &state);
-	job->lost.now_ns = 0;
-	job->lost.held_ns += ago;
-	job->lost.ran_ns += state.busy_queues ? ago : 0;
-	return ago;
-}
-
-/* `other` has waited since its work came or, if that is later, since the job that makes room for it
- * ran beside it. Several that make room at once, or one after the other, are one time of waiting.
- */
-static void count_wait(struct gp_daemon *daemon, struct gp_daemon_job *other,
-		       const struct gp_sched_reason *reason)
-{
-	u64 waited = reason->waited_ns, start;
-
-	if (waited == GP_SCHED_UNKNOWN)
-		return;
-	if (reason->ran_ns != GP_SCHED_UNKNOWN)
-		waited = GP_MIN(waited, reason->ran_ns);
-	gp_daemon_histogram_add(&daemon->stats.waited, waited);
-	gp_daemon_spread_add(&daemon->metrics.waited, waited);
-	start = GP_MAX(reason->at_ns - GP_MIN(waited, reason->at_ns), other->waited_until);
-	other->waited_ns += reason->at_ns - GP_MIN(start, reason->at_ns);
-	other->waited_until = GP_MAX(other->waited_until, reason->at_ns);
-}
-
-static void count_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
-			  const struct gp_sched_reason *reason)
-{
-	struct gp_daemon_job *other = job_at(daemon, reason->other);
-	/* Turns that the device needs anyway were not waited for by anything. */
-	bool turn = reason->why == GP_SCHED_WHY_TURN_OVER && reason->policy == GP_SCHED_PRIORITY;
-	bool preemption = other && reason->why != GP_SCHED_WHY_PINNED && !turn;
-
-	if (reason->why == GP_SCHED_WHY_JOINED)
-		return;
-	if ((u32)reason->shield < GP_DAEMON_SHIELDS)
-		daemon->metrics.put_off[reason->shield]++;
-	if (!job->suspend_reason)
-		job->suspended_at = reason->at_ns;
-	job->suspend_reason = reason->id;
-	if (preemption && daemon->config.mode == GP_MODE_ACT) {
-		daemon->stats.preemptions++;
-	} else if (preemption) {
-		daemon->stats.would_preemptions++;
-		if (reason->cost_ns != GP_SCHED_UNKNOWN)
-			daemon->stats.would_cost_ns += reason->cost_ns;
-	}
-	if (preemption) {
-		other->preempted++;
-		count_wait(daemon, other, reason);
-	}
-}
-
 static void count_failure(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	daemon->stats.failures++;
@@ -145,7 +67,10 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 		.policy = reason->policy,
 		.shield = reason->shield,
 		.gpu_id = gpu_of(daemon, reason->device),
-		.observed = daemon->config.mode != GP_MODE_ACT,
+		/* The end of what was held in the other mode belongs to that. */
+		.observed = job && action->kind != GP_SCHED_SUSPEND
+				    ? job->figures.observed
+				    : daemon->config.mode != GP_MODE_ACT,
 		.job_priority = reason->job_priority,
 		.other_priority = reason->other_priority,
 		.job_rank = reason->job_rank,
@@ -178,9 +103,9 @@ void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_act
 	if (other)
 		name_job(other, &line.other, &line.other_pid, line.other_name);
 	if (job && action->kind == GP_SCHED_SUSPEND)
-		count_suspend(daemon, job, reason);
+		gp_daemon_figures_suspend(daemon, job, reason);
 	else if (job && (action->kind == GP_SCHED_RESUME || reason->why == GP_SCHED_WHY_LEASE_LOST))
-		line.waited_ns -= GP_MIN(count_end(daemon, job, reason->at_ns), line.waited_ns);
+		line.waited_ns -= GP_MIN(gp_daemon_figures_end(daemon, job), line.waited_ns);
 	else if (reason->why == GP_SCHED_WHY_FAILED || reason->why == GP_SCHED_WHY_TIMEOUT)
 		count_failure(daemon, job);
 	add_line(daemon, &line);
@@ -391,8 +316,6 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 			       struct gp_proto_msg_job *out)
 {
 	struct gp_sched_job_state state = {.held_since = GP_SCHED_NEVER, .held_for = GP_SCHED_NONE};
-	/* While one runs alone nothing happens, and the core's time stands still. */
-	u64 since = gp_monotonic_ns() - GP_MIN(gp_sched_now(daemon->sched), gp_monotonic_ns());
 
 	gp_sched_job_state(daemon->sched, job->handle, &state);
 	*out = (struct gp_proto_msg_job){
@@ -411,13 +334,8 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.held_for = GP_DAEMON_NONE,
 		.ceiling = ceiling_of(daemon, job),
 		.held_since = state.held_since,
-		.held_ns = state.held_ns + (state.held_since == GP_SCHED_NEVER ? 0 : since),
-		.ran_ns = state.ran_ns + state.running * since,
-		.suspends = state.suspends,
 		.declined = state.declined,
 		.failures = state.failures,
-		.preempted = job->preempted,
-		.waited_ns = job->waited_ns,
 		.suspend_ns = state.suspend_ns,
 		.resume_ns = state.resume_ns,
 		.burst_ns = state.burst_ns,
@@ -428,8 +346,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.away_since = job->away.since,
 		.changed = job->changed,
 	};
-	out->held_ns -= GP_MIN(job->lost.held_ns, out->held_ns);
-	out->ran_ns += job->lost.ran_ns;
+	gp_daemon_figures_view(daemon, job, out);
 	gp_daemon_keep_view(job, out);
 	gp_daemon_account_latency(job, out);
 	if (job_at(daemon, state.held_for))

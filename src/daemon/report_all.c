@@ -97,13 +97,5 @@ void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats 
 	out->held = stats.held;
 	out->why_count = GP_SCHED_WHYS;
 	memcpy(out->why, stats.why, sizeof(stats.why));
-	/* Those that are held now, up to now. */
-	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
-		u64 held = now - GP_MIN(job->suspended_at, now);
-
-		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)
-			out->suspended_ns[job->spec.class] += held;
-		else if (job->suspend_reason)
-			out->beside_ns += held;
-	}
+	gp_daemon_figures_stats(daemon, out);
 }

@@ -123,7 +123,10 @@ struct gp_proto_msg_job {
 	u32 ceiling;    /* its priority is limited to this; GP_DAEMON_NONE: it asked for less */
 	u64 held_since; /* GP_DAEMON_NEVER: is not held */
 	u64 held_ns, ran_ns;
-	u64 suspends, declined, failures;
+	u64 suspends, declined, failures; /* declined in any mode */
+	/* In mode observe, or before: what mode act would have done. In none of the other totals.
+	 */
+	u64 would_held_ns, would_longest_ns, would_suspends, would_preempted, would_waited_ns;
 	u64 preempted; /* times that others were suspended for it */
 	u64 waited_ns; /* in all, by its work before others were suspended for it */
 	u64 suspend_ns, resume_ns, burst_ns; /* estimates */
@@ -296,6 +299,7 @@ struct gp_proto_msg_stats {
 	struct gp_proto_daemon_histogram suspend, resume; /* operations, as the driver took them */
 	/* observe: as if it had acted */
 	u64 would_preemptions, would_cost_ns;
+	struct gp_proto_daemon_histogram would_waited;
 	u64 beside_ns; /* that work ran beside work that would have been held for it */
 	u64 refused_clients, dropped_messages; /* over a user's limits */
 };

@@ -64,7 +64,8 @@ static const struct field job_fields[] = {
 	J(latency_p99_ns, U64), J(slice_us, U32), J(slice_error, S32), J(activity, U32),
 	J(share_ppm, U32), J(active_ns, U64), J(switches, U64), J(switched_out, U64),
 	J(lost_ns, U64), J(kept, U32), J(keep_error, S32), J(changed, U32), J(longest_ns, U64),
-	J(memory, U64), J(swapped, U64), J(swap_said, TEXT), J(owner, TEXT), J(name, TEXT),
+	J(would_held_ns, U64), J(would_longest_ns, U64), J(would_suspends, U64),
+	J(would_preempted, U64), J(would_waited_ns, U64), J(memory, U64), J(swapped, U64), J(swap_said, TEXT), J(owner, TEXT), J(name, TEXT),
 	J(group, TEXT), J(rule, TEXT),
 	{0},
 };

@@ -14,8 +14,12 @@ void gp_sched_member_account(struct gp_sched *s, struct gp_sched_member *m)
 	u64 ran = s->now - m->mark;
 
 	m->mark = s->now;
-	if (!ran || !runs(s, m) || m->ghost)
+	if (!ran || !m->contends || m->ghost)
 		return;
+	if (gp_job_held(gp_member_job(s, m))) {
+		gp_member_job(s, m)->blocked_ns += ran;
+		return;
+	}
 	m->ran_ns += ran;
 	if (m->slot && gp_member_job(s, m)->run != GP_SCHED_RESUMING)
 		m->served += ran;

@@ -80,6 +80,7 @@ int gp_sched_job_state(const struct gp_sched *s, u32 index, struct gp_sched_job_
 		.held_for = gp_sched_job_held_for(s, j),
 		.held_ns = j->held_ns + (gp_job_held(j) && !j->parked ? s->now - j->held_since : 0),
 		.ran_ns = j->ran_ns,
+		.blocked_ns = j->blocked_ns,
 		.absent_ns = j->absent_ns + (j->absent ? s->now - j->absent_since : 0),
 		.suspends = j->suspends,
 		.declined = j->declined,
@@ -97,6 +98,9 @@ int gp_sched_job_state(const struct gp_sched *s, u32 index, struct gp_sched_job_
 		if (m->contends && !m->ghost && !gp_job_held(j)) {
 			out->ran_ns += s->now - m->mark;
 			out->running++;
+		} else if (m->contends && !m->ghost) {
+			out->blocked_ns += s->now - m->mark;
+			out->blocked++;
 		}
 		if (m->burst_ns &&
 		    (out->burst_ns == GP_SCHED_UNKNOWN || m->burst_ns > out->burst_ns))

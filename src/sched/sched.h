@@ -368,7 +368,10 @@ struct gp_sched_job_state {
 	u32 held_for;   /* the job it makes room for now, or GP_SCHED_NONE */
 	u64 held_ns;    /* in all, up to now */
 	u64 ran_ns;     /* with work and not held, in all, up to gp_sched_now() */
-	u32 running; /* devices on which it runs now: ran_ns grows this fast until the next event */
+	u64 blocked_ns; /* with work and held, in all: it runs then where nothing is carried out */
+	/* Devices on which it runs, or is held with work, now: ran_ns and blocked_ns grow this fast
+	 * until the next event. */
+	u32 running, blocked;
 	u64 absent_ns; /* in all, up to now */
 	u64 suspends, declined, failures;
 	u64 suspend_ns, resume_ns; /* estimates */

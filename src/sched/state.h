@@ -134,6 +134,7 @@ struct gp_sched_job {
 	u64 suspend_ns, resume_ns; /* 0: none yet */
 	u32 process_count, queue_count;
 	u64 held_ns, ran_ns, resumed_at;
+	u64 blocked_ns; /* with work and held */
 	u64 absent_since, absent_ns;
 	u64 denied_ns;   /* when it was last let go: since aged_since */
 	u64 makes_up_ns; /* a run of that length makes up for it */

@@ -2,6 +2,8 @@
 /* Figures of jobs: latencies, times of waiting, and the accounts of jobs that ended. */
 #include "rig.h"
 
+#define OBSERVE "[daemon]\nmode = observe\nmax_suspend = 600s\n" PROMPT
+
 static struct gp_proto_msg_accounts *list(struct rig *rig, u64 skip, u32 pid, u32 *total)
 {
 	struct gp_proto_msg_accounts *out = (struct gp_proto_msg_accounts *)rig->daemon->answer;
@@ -164,6 +166,91 @@ static void idle_jobs_have_no_backlog(void **state)
 	rig_free(rig);
 }
 
+/* What was held, and what would have been: neither time is in the other, in any order of modes. */
+static void observed_and_real_holds_are_not_added(void **state)
+{
+	struct rig *rig = rig_new(OBSERVE);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_job first, second, third;
+	struct gp_proto_msg_stats stats;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	pass(rig, 50);
+	first = view(rig, low);
+	assert_int_equal(first.held_ns + first.suspends + first.longest_ns, 0);
+	assert_int_equal(first.would_suspends, 1);
+	assert_true(first.would_held_ns >= 50 * GP_NS_PER_MS);
+	assert_true(first.would_longest_ns >= 50 * GP_NS_PER_MS);
+	/* It ran all the time. */
+	assert_true(first.ran_ns >= first.would_held_ns);
+	assert_int_equal(view(rig, high).preempted + view(rig, high).waited_ns, 0);
+	assert_int_equal(view(rig, high).would_preempted, 1);
+	reload_as(rig, ACT);
+	rig_until(rig, fake_held(low->pid));
+	second = view(rig, low);
+	pass(rig, 30);
+	third = view(rig, low);
+	assert_int_equal(third.suspends, 1);
+	assert_int_equal(third.would_suspends, 1);
+	assert_true(third.held_ns >= 30 * GP_NS_PER_MS);
+	assert_true(third.held_ns <= gp_monotonic_ns() - third.started_ns - third.would_held_ns);
+	assert_true(third.would_held_ns == second.would_held_ns);
+	assert_true(third.longest_ns <= third.held_ns);
+	assert_true(third.ran_ns == second.ran_ns);
+	assert_int_equal(view(rig, high).preempted, 1);
+	gp_daemon_report_stats(rig->daemon, &stats);
+	assert_int_equal(stats.leases_lost, 0);
+	assert_int_equal(stats.preemptions, 1);
+	assert_int_equal(stats.waited.count, 1);
+	assert_int_equal(stats.would_waited.count, 1);
+	rig_free(rig);
+}
+
+static void a_hold_ends_where_observing_begins(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_job before, after;
+	struct gp_proto_msg_stats stats;
+	u64 suspended;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	pass(rig, 30);
+	reload_as(rig, OBSERVE);
+	before = view(rig, low);
+	gp_daemon_report_stats(rig->daemon, &stats);
+	suspended = stats.suspended_ns[GP_CLASS_OFFLINE];
+	assert_true(before.held_ns >= 30 * GP_NS_PER_MS);
+	assert_true(suspended == before.held_ns);
+	pass(rig, 30);
+	after = view(rig, low);
+	assert_true(after.held_ns == before.held_ns);
+	assert_true(after.longest_ns == before.longest_ns);
+	assert_int_equal(after.suspends, 1);
+	assert_int_equal(after.would_suspends, 1);
+	assert_true(after.would_held_ns >= 30 * GP_NS_PER_MS);
+	assert_true(after.ran_ns - before.ran_ns >= 30 * GP_NS_PER_MS);
+	/* The record says that the one hold ended, and that the next is only observed. */
+	assert_int_equal(lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_LEASE_LOST), 1);
+	gp_daemon_report_stats(rig->daemon, &stats);
+	assert_true(stats.suspended_ns[GP_CLASS_OFFLINE] == suspended);
+	assert_true(stats.beside_ns >= 30 * GP_NS_PER_MS);
+	assert_int_equal(stats.leases_lost, 0);
+	/* What it had stays with it when it has ended. */
+	u32 total, pid = (u32)low->pid;
+	agent_end(low);
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, pid));
+	struct gp_proto_msg_accounts *found = list(rig, 0, pid, &total);
+	assert_int_equal(found->accounts[0].job.suspends, 1);
+	assert_true(found->accounts[0].job.held_ns == before.held_ns);
+	assert_true(found->accounts[0].job.would_held_ns >= after.would_held_ns);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +260,8 @@ int main(void)
 		cmocka_unit_test(announced_requests_replace_bursts),
 		cmocka_unit_test(waiting_is_counted_once_and_not_from_the_start_of_the_backlog),
 		cmocka_unit_test(idle_jobs_have_no_backlog),
+		cmocka_unit_test(observed_and_real_holds_are_not_added),
+		cmocka_unit_test(a_hold_ends_where_observing_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

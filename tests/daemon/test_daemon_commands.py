@@ -237,7 +237,7 @@ class Commands(unittest.TestCase):
         self.assertIn("would be held: 0", self.gpreempt("stats").stdout)
         jobs = self.gpreempt("stats", "--jobs").stdout
         self.assertIn("WOULD BE HELD", jobs)
-        self.assertIn("with mode = act they would have been held", jobs)
+        self.assertIn("mode act would have held them", jobs)
         self.assertEqual(json.loads(self.gpreempt("top", "--json").stdout)["mode"], "observe")
         self.assertEqual(json.loads(self.gpreempt("stats", "--json").stdout)["jobs"], 0)
         self.assertEqual(self.gpreempt("log").stdout, "")

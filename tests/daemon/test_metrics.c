@@ -385,7 +385,7 @@ static void the_longest_hold_is_that_of_the_job_held_longest(void **state)
 	(void)state;
 	work(rig, low, true);
 	work(rig, high, true);
-	job_of(rig, low)->suspended_at -= 7 * GP_NS_PER_S;
+	job_of(rig, low)->figures.did.held_ns += 7 * GP_NS_PER_S;
 	text = scrape(rig);
 	assert_true(
 		value_of(text,

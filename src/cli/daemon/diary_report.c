@@ -29,6 +29,7 @@ struct job {
 	char name[GP_PROTO_NAME];
 	s64 first_wall, last_wall, figures_wall; /* of its last snapshot */
 	u64 ran_ns, held_ns, suspends;           /* in the span */
+	u64 would_held_ns, would_suspends;
 	u64 ran[SLOTS], held[SLOTS];
 	/* A hold by the scheduler that is not over. */
 	s64 held_at; /* 0: none */
@@ -171,7 +172,9 @@ static int take_decision(struct span *span, const struct gp_proto_diary_line *li
 	}
 	if (decision->kind == GP_DECISION_WENT)
 		return end_holds(span, job, line->wall_ns, false);
-	if (decision->kind == GP_DECISION_RESUME)
+	/* Also where its lease ended, and where gpreemptd changed from one mode to the other. */
+	if (decision->kind == GP_DECISION_RESUME ||
+	    (decision->kind == GP_DECISION_NOTE && decision->why == GP_SCHED_WHY_LEASE_LOST))
 		return end_hold(span, job, line->wall_ns, false);
 	return take_off(span, job, line);
 }
@@ -237,6 +240,10 @@ static int take_job(struct span *span, const struct gp_proto_diary_line *line)
 		job->ran_ns += ran;
 		job->held_ns += held;
 		job->suspends += now->suspends - GP_MIN(job->last.suspends, now->suspends);
+		job->would_held_ns +=
+			now->would_held_ns - GP_MIN(job->last.would_held_ns, now->would_held_ns);
+		job->would_suspends +=
+			now->would_suspends - GP_MIN(job->last.would_suspends, now->would_suspends);
 	}
 	job->last = *now;
 	job->figures_wall = line->wall_ns;
@@ -339,6 +346,10 @@ static void put_jobs(const struct span *span, struct gp_doc *doc)
 	gp_doc_column(doc, "held_ns", N_("HELD"));
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "suspends", N_("SUSPENDS"));
+	gp_doc_column(doc, "would_held_ns", N_("WOULD BE HELD"));
+	gp_doc_optional(doc);
+	gp_doc_column(doc, "would_suspends", N_("WOULD SUSPEND"));
+	gp_doc_optional(doc);
 	gp_doc_column(doc, "p99_ns", N_("LATENCY P99"));
 	for (size_t i = 0; i < span->job_count; i++) {
 		const struct job *job = &span->jobs[i];
@@ -358,6 +369,8 @@ static void put_jobs(const struct span *span, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_ns(job->ran_ns)));
 		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_ns(job->held_ns)));
 		gp_doc_cell(doc, gp_v_if(job->seen, gp_v_count(job->suspends)));
+		gp_doc_cell(doc, gp_v_if(job->would_suspends, gp_v_ns(job->would_held_ns)));
+		gp_doc_cell(doc, gp_v_if(job->would_suspends, gp_v_count(job->would_suspends)));
 		gp_doc_cell(doc, gp_v_if(job->last.latency_count != 0,
 					 gp_v_ns(job->last.latency_p99_ns)));
 	}

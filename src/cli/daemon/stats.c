@@ -100,6 +100,8 @@ static void add_times(struct gp_doc *doc, const struct gp_proto_msg_stats *stats
 	row(doc, _("normal: work arrival to drain"), &stats->burst[0]);
 	row(doc, _("offline: work arrival to drain"), &stats->burst[2]);
 	row(doc, _("work arrival to preemption"), &stats->waited);
+	if (!stats->mode || stats->would_waited.count)
+		row(doc, _("the same, in mode observe"), &stats->would_waited);
 	row(doc, _("suspend, time in the driver"), &stats->suspend);
 	row(doc, _("resume, time in the driver"), &stats->resume);
 }
@@ -225,6 +227,7 @@ static void add_facts(struct gp_doc *doc, const struct gp_proto_msg_stats *stats
 	}
 	gp_doc_close(doc);
 	add_histogram(doc, "waited", &stats->waited);
+	add_histogram(doc, "would_waited", &stats->would_waited);
 	add_histogram(doc, "suspend", &stats->suspend);
 	add_histogram(doc, "resume", &stats->resume);
 	gp_doc_open(doc, "reasons", NULL);

@@ -102,8 +102,25 @@ static int read_all(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 	}
 }
 
-/* A daemon that only observes holds no job: its figures are what would have been. */
-static void add_columns(struct gp_doc *doc, bool observed)
+/* What happened, and what mode act would have done while gpreemptd only observed: a daemon may have
+ * been in both modes. */
+struct sides {
+	bool did, would;
+};
+
+static struct sides sides_of(const struct list *list, bool observed)
+{
+	struct sides sides = {.did = !observed, .would = observed};
+
+	for (size_t i = 0; i < list->count; i++) {
+		sides.did |= list->items[i].job.held_ns || list->items[i].job.suspends;
+		sides.would |=
+			list->items[i].job.would_held_ns || list->items[i].job.would_suspends;
+	}
+	return sides;
+}
+
+static void add_columns(struct gp_doc *doc, struct sides shown)
 {
 	const struct {
 		const char *key, *title;
@@ -117,9 +134,12 @@ static void add_columns(struct gp_doc *doc, bool observed)
 		{"switches", NULL, true},
 		{"switched_out", NULL, true},
 		{"lost_ns", NULL, true},
-		{"held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), true},
-		{"suspends", "SUSPENDS", true},
+		{"held_ns", shown.did ? N_("HELD") : NULL, true},
+		{"suspends", shown.did ? "SUSPENDS" : NULL, true},
 		{"longest_hold_ns", NULL, true},
+		{"would_held_ns", shown.would ? N_("WOULD BE HELD") : NULL, true},
+		{"would_suspends", shown.would ? N_("WOULD SUSPEND") : NULL, true},
+		{"would_longest_hold_ns", NULL, true},
 		{"waited_ns", "WAITED", true},
 		{"latency_p50_ns", N_("LATENCY P50"), true},
 		{"latency_p99_ns", N_("LATENCY P99"), true},
@@ -128,6 +148,8 @@ static void add_columns(struct gp_doc *doc, bool observed)
 		{"latency_of", NULL, false},
 		{"latency_count", NULL, true},
 		{"preempted", NULL, true},
+		{"would_preempted", NULL, true},
+		{"would_waited_ns", NULL, true},
 		{"failures", NULL, true},
 		{"started_ns", NULL, true},
 		{"ended_ns", NULL, true},
@@ -159,6 +181,9 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 	gp_doc_cell(doc, gp_v_ns(job->held_ns));
 	gp_doc_cell(doc, gp_v_count(job->suspends));
 	gp_doc_cell(doc, gp_v_ns(job->longest_ns));
+	gp_doc_cell(doc, gp_v_ns(job->would_held_ns));
+	gp_doc_cell(doc, gp_v_count(job->would_suspends));
+	gp_doc_cell(doc, gp_v_ns(job->would_longest_ns));
 	gp_doc_cell(doc, gp_v_ns(job->waited_ns));
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p50_ns)));
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p99_ns)));
@@ -167,16 +192,18 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_text(job->latency_of ? "requests" : "bursts")));
 	gp_doc_cell(doc, gp_v_count(job->latency_count));
 	gp_doc_cell(doc, gp_v_count(job->preempted));
+	gp_doc_cell(doc, gp_v_count(job->would_preempted));
+	gp_doc_cell(doc, gp_v_ns(job->would_waited_ns));
 	gp_doc_cell(doc, gp_v_count(job->failures));
 	gp_doc_cell(doc, gp_v_ns(job->started_ns));
 	gp_doc_cell(doc, gp_v_if(ended, gp_v_ns(job->ended_ns)));
 	gp_doc_cell(doc, gp_v_text_or_missing(account->cgroup));
 }
 
-static void add_total(struct gp_doc *doc, const struct list *list, bool observed)
+static void add_total(struct gp_doc *doc, const struct list *list, struct sides shown)
 {
 	bool sees = !list->count;
-	u64 ran = 0, held = 0, suspends = 0, longest = 0;
+	u64 ran = 0, held = 0, suspends = 0, longest = 0, would_held = 0, would_suspends = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		sees |= gp_cli_top_sees_work(list->items[i].job.gpu_id) ||
@@ -184,6 +211,8 @@ static void add_total(struct gp_doc *doc, const struct list *list, bool observed
 		ran += gp_cli_top_ran_ns(&list->items[i].job);
 		held += list->items[i].job.held_ns;
 		suspends += list->items[i].job.suspends;
+		would_held += list->items[i].job.would_held_ns;
+		would_suspends += list->items[i].job.would_suspends;
 		longest = GP_MAX(longest, list->items[i].job.longest_ns);
 	}
 	gp_doc_fact(doc, "count", NULL, gp_v_count(list->count));
@@ -191,12 +220,20 @@ static void add_total(struct gp_doc *doc, const struct list *list, bool observed
 	gp_doc_fact(doc, "held_ns", NULL, gp_v_ns(held));
 	gp_doc_fact(doc, "suspends", NULL, gp_v_count(suspends));
 	gp_doc_fact(doc, "longest_hold_ns", NULL, gp_v_ns(longest));
-	gp_doc_line(doc,
-		    observed ? _("jobs: %zu; ran %s; with mode = act they would have been held %s "
-				 "(suspensions: %llu)")
-			     : _("jobs: %zu; ran %s, held %s; suspensions: %llu"),
-		    list->count, sees ? gp_duration_text(ran).text : "?",
-		    gp_duration_text(held).text, (unsigned long long)suspends);
+	gp_doc_fact(doc, "would_held_ns", NULL, gp_v_ns(would_held));
+	gp_doc_fact(doc, "would_suspends", NULL, gp_v_count(would_suspends));
+	if (shown.did)
+		gp_doc_line(doc, _("jobs: %zu; ran %s, held %s; suspensions: %llu"), list->count,
+			    sees ? gp_duration_text(ran).text : "?", gp_duration_text(held).text,
+			    (unsigned long long)suspends);
+	else
+		gp_doc_line(doc, _("jobs: %zu; ran %s"), list->count,
+			    sees ? gp_duration_text(ran).text : "?");
+	if (shown.would)
+		gp_doc_line(doc,
+			    _("in mode observe, mode act would have held them for %s "
+			      "(suspensions: %llu)"),
+			    gp_duration_text(would_held).text, (unsigned long long)would_suspends);
 }
 
 /* A name that was mistyped has no jobs either. */
@@ -217,6 +254,7 @@ int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 {
 	struct gp_proto_msg_daemon_status status = {0};
 	struct list list = {0};
+	struct sides sides;
 	struct gp_doc *doc;
 	int error =
 		gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0, sizeof(status), 0);
@@ -232,9 +270,10 @@ int gp_cli_stats_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return error;
 	}
 	doc = gp_doc_new_answer();
-	add_total(doc, &list, !status.mode);
+	sides = sides_of(&list, !status.mode);
+	add_total(doc, &list, sides);
 	gp_doc_table(doc, "jobs", NULL);
-	add_columns(doc, !status.mode);
+	add_columns(doc, sides);
 	for (size_t i = 0; i < list.count; i++)
 		add_row(doc, &list.items[i]);
 	*out = doc;

@@ -219,17 +219,19 @@ static void add_totals(struct gp_doc *doc, const struct gp_cli_why_about *about)
 	const struct gp_proto_msg_job *job = about->job;
 
 	gp_doc_line(doc,
-		    about->status->mode
-			    ? _("In total it ran for %s and was held for %s. Suspensions: %llu; "
-				"preemptions declined: %llu; failed operations: %llu.")
-			    : _("In total it ran for %s. With mode = act it would have been held "
-				"for %s (suspensions: %llu). Preemptions declined: %llu; failed "
-				"operations: %llu."),
+		    _("In total it ran for %s and was held for %s. Suspensions: %llu; "
+		      "preemptions declined: %llu; failed operations: %llu."),
 		    gp_cli_top_sees_work(job->gpu_id) || job->activity
 			    ? gp_duration_text(gp_cli_top_ran_ns(job)).text
 			    : "?",
 		    gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
 		    (unsigned long long)job->declined, (unsigned long long)job->failures);
+	if (!about->status->mode || job->would_suspends)
+		gp_doc_line(doc,
+			    _("In mode observe, mode act would have held it for %s "
+			      "(suspensions: %llu)."),
+			    gp_duration_text(job->would_held_ns).text,
+			    (unsigned long long)job->would_suspends);
 	if (job->preempted)
 		gp_doc_line(doc,
 			    ngettext("Other jobs were suspended %llu time to let it run; its work "
@@ -239,6 +241,14 @@ static void add_totals(struct gp_doc *doc, const struct gp_cli_why_about *about)
 				     (unsigned long)job->preempted),
 			    (unsigned long long)job->preempted,
 			    gp_duration_text(job->waited_ns).text);
+	if (job->would_preempted)
+		gp_doc_line(doc,
+			    ngettext("In mode observe, other jobs would have been suspended %llu "
+				     "time to let it run.",
+				     "In mode observe, other jobs would have been suspended %llu "
+				     "times to let it run.",
+				     (unsigned long)job->would_preempted),
+			    (unsigned long long)job->would_preempted);
 	add_costs(doc, job);
 }
 

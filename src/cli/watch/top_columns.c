@@ -341,11 +341,10 @@ static void put_times(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 	bool totals = !top->rates || top->rates->totals, daemon = !top->from_driver;
 	bool sees = gp_cli_top_sees_work(job->gpu_id), observed = !top->status.mode;
 
-	gp_cli_put(row, "held_ns",
-		   !totals    ? NULL
-		   : observed ? N_("WOULD BE HELD")
-			      : N_("HELD"),
+	gp_cli_put(row, "held_ns", totals && !observed ? N_("HELD") : NULL,
 		   RIGHT_AT(13, 8) | GP_CLI_RANK(1), gp_v_ns(job->held_ns));
+	gp_cli_put(row, "would_held_ns", totals && observed ? N_("WOULD BE HELD") : NULL,
+		   RIGHT_AT(13, 8) | GP_CLI_RANK(1), gp_v_if(daemon, gp_v_ns(job->would_held_ns)));
 	gp_cli_put(row, "ran_ns", totals ? "RAN" : NULL,
 		   RIGHT_AT(11, 8) | GP_CLI_RANK(1) | GP_CLI_OPTIONAL,
 		   gp_v_if(sees || job->activity, gp_v_ns(gp_cli_top_ran_ns(job))));
@@ -355,8 +354,11 @@ static void put_times(struct gp_cli_row *row, const struct gp_cli_top_data *top,
 	gp_cli_put(row, "waited_ns", totals ? "WAITED" : NULL,
 		   RIGHT_AT(10, 8) | GP_CLI_RANK(4) | GP_CLI_OPTIONAL,
 		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
-	gp_cli_put(row, "suspends", "SUSPENDS", RIGHT_AT(14, 8) | GP_CLI_RANK(7),
+	gp_cli_put(row, "suspends", observed ? NULL : "SUSPENDS", RIGHT_AT(14, 8) | GP_CLI_RANK(7),
 		   gp_v_count(job->suspends));
+	gp_cli_put(row, "would_suspends", observed ? N_("WOULD SUSPEND") : NULL,
+		   RIGHT_AT(14, 8) | GP_CLI_RANK(7),
+		   gp_v_if(daemon, gp_v_count(job->would_suspends)));
 }
 
 static struct gp_show_value class_value(const struct gp_proto_msg_job *job, bool daemon)

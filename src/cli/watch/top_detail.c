@@ -175,9 +175,15 @@ static void fact_times(struct facts *facts, const struct gp_cli_top_data *top,
 		factf(facts, N_("Ran"), _("%s; its work waited %s"),
 		      gp_duration_text(gp_cli_top_ran_ns(job)).text,
 		      gp_duration_text(job->waited_ns).text);
-	factf(facts, top->status.mode ? N_("Held") : N_("Would be held"),
-	      _("%s (suspensions: %llu, longest: %s)"), gp_duration_text(job->held_ns).text,
-	      (unsigned long long)job->suspends, gp_duration_text(job->longest_ns).text);
+	if (top->status.mode || job->held_ns)
+		factf(facts, N_("Held"), _("%s (suspensions: %llu, longest: %s)"),
+		      gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
+		      gp_duration_text(job->longest_ns).text);
+	if (!top->status.mode || job->would_held_ns)
+		factf(facts, N_("Would be held"), _("%s (suspensions: %llu, longest: %s)"),
+		      gp_duration_text(job->would_held_ns).text,
+		      (unsigned long long)job->would_suspends,
+		      gp_duration_text(job->would_longest_ns).text);
 }
 
 /* Returns the next free line. */

@@ -49,7 +49,8 @@ const struct gp_cli_top_rate *gp_cli_top_rate_of(const struct gp_cli_top_rates *
 	return rates ? find_rate(rates, job) : NULL;
 }
 
-static int note_job(struct gp_cli_top_rates *rates, const struct gp_proto_msg_job *job, u64 elapsed)
+static int note_job(struct gp_cli_top_rates *rates, const struct gp_proto_msg_job *job,
+		    bool observed, u64 elapsed)
 {
 	struct gp_cli_top_rate *rate = find_rate(rates, job->id);
 	bool fresh = !rate;
@@ -61,7 +62,8 @@ static int note_job(struct gp_cli_top_rates *rates, const struct gp_proto_msg_jo
 		rate = &rates->jobs[rates->job_count++];
 		begin_rate(rate, job->id);
 	}
-	note(rate, gp_cli_top_ran_ns(job), job->held_ns, elapsed, fresh);
+	note(rate, gp_cli_top_ran_ns(job), observed ? job->would_held_ns : job->held_ns, elapsed,
+	     fresh);
 	return 0;
 }
 
@@ -75,7 +77,7 @@ int gp_cli_top_rates_note(struct gp_cli_top_rates *rates, const struct gp_cli_to
 	for (size_t i = 0; i < rates->job_count; i++)
 		rates->jobs[i].seen = false;
 	for (size_t i = 0; i < top->job_count && !error; i++)
-		error = note_job(rates, &top->jobs[i], elapsed);
+		error = note_job(rates, &top->jobs[i], !top->status.mode, elapsed);
 	for (size_t i = 0; i < rates->job_count; i++)
 		if (rates->jobs[i].seen)
 			rates->jobs[kept++] = rates->jobs[i];

@@ -112,7 +112,8 @@ int gp_cli_top_read(struct gp_cli_top_data *top, struct gp_cli_daemon_client *cl
 
 /* ---- order ---- */
 
-static u64 sort_key(const struct gp_proto_msg_job *job, enum gp_cli_top_sort sort)
+static u64 sort_key(const struct gp_cli_top_data *top, const struct gp_proto_msg_job *job,
+		    enum gp_cli_top_sort sort)
 {
 	switch (sort) {
 	case GP_TOP_PRIORITY:
@@ -120,9 +121,9 @@ static u64 sort_key(const struct gp_proto_msg_job *job, enum gp_cli_top_sort sor
 	case GP_TOP_RAN:
 		return job->ran_ns;
 	case GP_TOP_HELD:
-		return job->held_ns;
+		return top->status.mode ? job->held_ns : job->would_held_ns;
 	case GP_TOP_PREEMPTIONS:
-		return job->suspends;
+		return top->status.mode ? job->suspends : job->would_suspends;
 	case GP_TOP_P99:
 		return job->latency_count ? job->latency_p99_ns : 0;
 	default:
@@ -148,7 +149,8 @@ static int by_key(const void *a, const void *b, void *data)
 {
 	const struct gp_proto_msg_job *left = a, *right = b;
 	const struct order *order = data;
-	u64 x = sort_key(left, order->sort), y = sort_key(right, order->sort);
+	u64 x = sort_key(order->top, left, order->sort),
+	    y = sort_key(order->top, right, order->sort);
 
 	if (order->by_gpu && place_of(order, left) != place_of(order, right))
 		return place_of(order, left) - place_of(order, right);

@@ -143,6 +143,8 @@ void gp_daemon_metrics_gpus(struct gp_daemon *daemon, struct gp_buf *out)
 			u64 value;
 
 			gp_daemon_report_device_view(daemon, i, &device);
+			if (daemon->config.mode != GP_MODE_ACT)
+				device.held = 0;
 			if (!has(figure, &device))
 				continue;
 			value = value_of(figure, &device);

@@ -10,7 +10,17 @@
 #include "daemon/daemon.h"
 #include "daemon/metrics/metrics_write.h"
 
-enum figure { RAN, HELD, WAITED, SUSPENDS, PREEMPTED, HELD_NOW, ACTIVE };
+enum figure {
+	RAN,
+	HELD,
+	WAITED,
+	SUSPENDS,
+	PREEMPTED,
+	WOULD_HELD,
+	WOULD_SUSPENDS,
+	HELD_NOW,
+	ACTIVE
+};
 
 static const struct {
 	const char *name, *type, *help;
@@ -25,6 +35,11 @@ static const struct {
 	[SUSPENDS] = {"job_suspensions_total", "counter", "Suspensions of this job.", false},
 	[PREEMPTED] = {"job_preempted_others_total", "counter",
 		       "Suspensions of other jobs for this one.", false},
+	[WOULD_HELD] = {"job_would_held_seconds_total", "counter",
+			"Time that this job would have been held, in mode observe.", true},
+	[WOULD_SUSPENDS] =
+		{"job_would_suspensions_total", "counter",
+		 "Suspensions of this job that mode act would have made, in mode observe.", false},
 	[HELD_NOW] = {"job_held", "gauge", "1 while this job is held.", false},
 	[ACTIVE] = {"job_gpu_seconds_total", "counter",
 		    "Time that this job had a GPU; absent where the driver does not report it.",
@@ -44,6 +59,10 @@ static u64 value_of(enum figure figure, const struct gp_proto_msg_job *job)
 		return job->suspends;
 	case PREEMPTED:
 		return job->preempted;
+	case WOULD_HELD:
+		return job->would_held_ns;
+	case WOULD_SUSPENDS:
+		return job->would_suspends;
 	case HELD_NOW:
 		return job->held_since != GP_DAEMON_NEVER || job->away == GP_AWAY_HAND;
 	default: /* ACTIVE */
@@ -101,8 +120,12 @@ void gp_daemon_metrics_jobs(struct gp_daemon *daemon, struct gp_buf *out)
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (!is_wanted(daemon, job))
 			continue;
-		if (count < GP_MIN(max, daemon->job_count))
+		if (count < GP_MIN(max, daemon->job_count)) {
 			gp_daemon_report_job_view(daemon, job, &views[count]);
+			/* In thought is not held. */
+			if (job->figures.observed && views[count].kept != GP_KEPT_HELD)
+				views[count].held_since = GP_DAEMON_NEVER;
+		}
 		count++;
 	}
 	for (enum figure figure = 0; figure < GP_ARRAY_SIZE(figures); figure++)

@@ -86,6 +86,10 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 	gp_daemon_metrics_number(out, "would_preemptions_total", "counter",
 				 "Jobs that would have been suspended, in mode observe.",
 				 stats->would_preemptions);
+	gp_daemon_metrics_describe(out, "would_suspended_seconds_total", "counter",
+				   "Time that jobs would have been suspended, in mode observe.");
+	gp_daemon_metrics_series(out, "would_suspended_seconds_total");
+	gp_daemon_metrics_seconds(out, stats->beside_ns);
 	gp_daemon_metrics_describe(
 		out, "declined_total", "counter",
 		"Declined requests, by reason: cost (a preemption would cost more than it saves), "
@@ -195,8 +199,7 @@ static void longest(struct gp_daemon *daemon, struct gp_buf *out)
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		u64 *of_class = held[job->spec.class], *most = &of_class[BY_GPREEMPTD];
 
-		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)
-			*most = GP_MAX(*most, now - GP_MIN(job->suspended_at, now));
+		*most = GP_MAX(*most, gp_daemon_figures_hold(daemon, job));
 		most = &of_class[kept_by(job)];
 		if (job->off.since_ns != GP_DAEMON_NEVER)
 			*most = GP_MAX(*most, now - GP_MIN(job->off.since_ns, now));
@@ -234,6 +237,9 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 
 		if (gp_sched_job_state(daemon->sched, job->handle, &state))
 			continue;
+		/* What is only observed runs. */
+		if (daemon->config.mode != GP_MODE_ACT)
+			state.run = GP_SCHED_RUNNING;
 		if (job->away.by)
 			count[state.class][STOPPED]++;
 		else if (state.run == GP_SCHED_RUNNING && !is_seen(job))
@@ -280,7 +286,7 @@ static void waiting(struct gp_daemon *daemon, struct gp_buf *out)
 
 	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients)
-			bytes += job->wanted_held ? client->memory : 0;
+			bytes += job->wanted_held && !job->figures.observed ? client->memory : 0;
 	}
 	gp_daemon_metrics_number(
 		out, "held_memory_bytes", "gauge",
