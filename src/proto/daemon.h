@@ -124,8 +124,7 @@ struct gp_proto_msg_job {
 	u64 held_since; /* GP_DAEMON_NEVER: is not held */
 	u64 held_ns, ran_ns;
 	u64 suspends, declined, failures; /* declined in any mode */
-	/* In mode observe, or before: what mode act would have done. In none of the other totals.
-	 */
+	/* Of mode act while gpreemptd observed, now or before. In none of the other totals. */
 	u64 would_held_ns, would_longest_ns, would_suspends, would_preempted, would_waited_ns;
 	u64 preempted; /* times that others were suspended for it */
 	u64 waited_ns; /* in all, by its work before others were suspended for it */
