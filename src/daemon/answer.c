@@ -238,6 +238,10 @@ static int reload(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 	if (!privileged(peer))
 		return gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_OWNER_ONLY);
 	error = gp_daemon_reload(peer->daemon);
+	if (peer->daemon->metrics_error)
+		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_METRICS_KEPT);
+	if (peer->daemon->diary_error)
+		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_DIARY_KEPT);
 	if (error)
 		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_BAD_CONFIG);
 	return reply(peer, ask, 0, NULL, 0);

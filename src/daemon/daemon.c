@@ -105,6 +105,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	struct gp_daemon_config config;
 	int error;
 
+	daemon->metrics_error = daemon->diary_error = 0;
 	if (!daemon->config_path)
 		return 0;
 	error = gp_daemon_config_read(daemon->config_path, daemon->diag, &config);
@@ -129,15 +130,15 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)
 		gp_daemon_host_respec(daemon, job);
 	gp_daemon_attach_configure(daemon);
-	gp_daemon_metrics_configure(daemon);
-	gp_daemon_diary_configure(daemon);
+	daemon->metrics_error = gp_daemon_metrics_configure(daemon);
+	daemon->diary_error = gp_daemon_diary_configure(daemon);
 	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT) {
 		gp_daemon_act_start(daemon);
 		begin_anew(daemon);
 	}
 	gp_diag(daemon->diag, GP_NOTE, "configuration reloaded; mode %s",
 		config.mode == GP_MODE_ACT ? "act" : "observe");
-	return 0;
+	return daemon->metrics_error ? daemon->metrics_error : daemon->diary_error;
 }
 
 /* ---- signals and the watchdog ---- */

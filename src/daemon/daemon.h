@@ -305,8 +305,9 @@ struct gp_daemon {
 	/* gp_gpu_lists_queue(); tests bring their own. */
 	int (*lists_queue)(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue);
 	struct gp_daemon_config config;
-	const char *config_path; /* NULL: built-in values */
-	int forced_mode;         /* on the command line; -1: the configuration's */
+	const char *config_path;        /* NULL: built-in values */
+	int forced_mode;                /* on the command line; -1: the configuration's */
+	int metrics_error, diary_error; /* of the last reload: these stay as they were; 0: none */
 	u64 started_ns;
 	enum gp_urgency urgency; /* of this thread, as obtained */
 
@@ -394,7 +395,8 @@ int gp_daemon_start(struct gp_daemon *daemon);
 int gp_daemon_refuse_start(struct gp_diag *diag, int error);
 /* Resumes all jobs and frees everything. */
 void gp_daemon_free(struct gp_daemon *daemon);
-/* Reads the file again; keeps the old configuration if the new one has a mistake. */
+/* Reads the file again; keeps the old configuration if the new one has a mistake. A part that
+ * cannot be changed stays as it was, and its error is returned: metrics_error and diary_error. */
 int gp_daemon_reload(struct gp_daemon *daemon);
 
 /* ---- host.c: jobs and the core ---- */

@@ -85,19 +85,28 @@ static void file_check(const struct gp_daemon_diary_writer *writer, struct file 
 		file->size = (u64)ours.st_size;
 }
 
+/* An ordinary file to append to, or -errno. */
+static int open_path(const char *path, struct stat *info)
+{
+	/* O_NONBLOCK: a FIFO without a reader would block. */
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		      0640);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, info) == 0 && S_ISREG(info->st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
 static int file_open(const struct gp_daemon_diary_writer *writer, struct file *file)
 {
 	struct stat info;
 
-	/* O_NONBLOCK: a FIFO without a reader would block. */
-	file->fd = open(writer->path,
-			O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+	file->fd = open_path(writer->path, &info);
 	if (file->fd < 0)
-		return -errno;
-	if (fstat(file->fd, &info) < 0 || !S_ISREG(info.st_mode)) {
-		file_close(file);
-		return -EINVAL;
-	}
+		return file->fd;
 	/* The file names programs of all users: root and the group read it, no matter the umask. */
 	if (writer->group != GP_DAEMON_NO_GROUP && fchown(file->fd, (uid_t)-1, writer->group) == 0)
 		fchmod(file->fd, 0640);
@@ -364,17 +373,42 @@ void gp_daemon_diary_stop(struct gp_daemon *daemon)
 	reap(daemon, true);
 }
 
-void gp_daemon_diary_configure(struct gp_daemon *daemon)
+/* Whether it can be written to now; later the writer tries again. */
+static int try_path(const char *path)
+{
+	const char *journal = gp_daemon_journal_socket(path);
+	struct stat info;
+	int fd;
+
+	if (journal)
+		return stat(journal, &info) < 0 ? -errno : S_ISSOCK(info.st_mode) ? 0 : -EINVAL;
+	fd = open_path(path, &info);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+int gp_daemon_diary_configure(struct gp_daemon *daemon)
 {
 	const struct gp_daemon_config *config = &daemon->config;
 	const struct gp_daemon_diary_writer *writer = daemon->diary.writer;
+	int error;
 
 	if (writer && strcmp(writer->path, config->decision_log) == 0 &&
 	    writer->limit == config->decision_log_bytes &&
 	    writer->files == config->decision_log_files)
-		return;
+		return 0;
+	error = config->decision_log[0] ? try_path(config->decision_log) : 0;
+	if (error && writer) {
+		gp_diag(daemon->diag, GP_WARNING, "cannot write %s: %s; decisions still go to %s",
+			config->decision_log, strerror(-error), writer->path);
+		return error;
+	}
 	end(daemon);
 	reap(daemon, false);
+	/* Its writer reports what is wrong, and tries again. */
 	if (config->decision_log[0])
 		start(daemon);
+	return error;
 }

@@ -34,8 +34,9 @@ const char *gp_daemon_journal_socket(const char *decision_log);
  * 0 or the first -errno. */
 int gp_daemon_journal_put(const char *socket, const struct gp_buf *lines, const atomic_bool *quit);
 
-/* On or off, and which file, as the configuration says. */
-void gp_daemon_diary_configure(struct gp_daemon *daemon);
+/* On or off, and which file, as the configuration says. A file that cannot be written does not
+ * replace another one. */
+int gp_daemon_diary_configure(struct gp_daemon *daemon);
 /* GPUs and jobs as they are now; by itself it does that every ten seconds. */
 void gp_daemon_diary_snapshot(struct gp_daemon *daemon);
 /* Writes what is pending: to a file however long that takes, to a journal for a second or two. */

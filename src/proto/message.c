@@ -166,6 +166,11 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_BAD_CONFIG] = N_("the new configuration has errors, so the old one stays in "
 				 "effect; run 'gpreempt config check FILE' to list the errors"),
 	[GP_SAY_HOLD_OBSERVES] = N_("gpreemptd only observes; set mode = act in its configuration"),
+	[GP_SAY_METRICS_KEPT] =
+		N_("the new configuration is in effect, except metrics_port and metrics_address: "
+		   "%m; correct them and reload again"),
+	[GP_SAY_DIARY_KEPT] = N_("the new configuration is in effect, except decision_log: %m; "
+				 "correct it and reload again"),
 };
 
 const char *gp_proto_mechanism_name(u32 mechanism)

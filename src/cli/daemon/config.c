@@ -72,14 +72,17 @@ const struct gp_command gp_cli_config = {
 	.arguments = "check FILE | reload",
 	.completion = GP_COMPLETE_CONFIG,
 	.summary = N_("Check a gpreemptd configuration file, or make gpreemptd reload its own"),
-	.description =
-		N_("'check' reads FILE as gpreemptd does and prints every error with its "
-		   "line number and,\n"
-		   "where possible, a correction. 'reload' makes gpreemptd read its file "
-		   "again, as SIGHUP\n"
-		   "does; a file with errors changes nothing. gpreemptd.conf(5) lists the keys."),
+	.description = N_(
+		"'check' reads FILE as gpreemptd does and prints every error with its "
+		"line number and,\n"
+		"where possible, a correction. 'reload' makes gpreemptd read its file "
+		"again, as SIGHUP\n"
+		"does; a file with errors changes nothing, and a metrics port or decision_log that "
+		"cannot be\n"
+		"used is reported and stays as it was. gpreemptd.conf(5) lists the keys."),
 	.options = options,
-	.exit_status = N_("Exit status: 0 no errors, 1 errors or no daemon, 2 bad usage."),
+	.exit_status = N_("Exit status: 0 no errors, 1 errors, not everything reloaded, or no "
+			  "daemon; 2 bad usage."),
 	.examples = "  gpreempt config check /etc/gpreempt/gpreemptd.conf\n"
 		    "  gpreempt config reload\n",
 	.run = run,

@@ -209,22 +209,29 @@ static void http_stop(struct gp_daemon_metrics *metrics)
 }
 #endif
 
-int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port)
+/* Takes the listening socket: nothing else listens any more. */
+static int start_on(struct gp_daemon *daemon, int listener, const char *address, u32 port)
 {
 	struct gp_daemon_metrics *metrics = &daemon->metrics;
-	u32 got = 0;
-	int error, listener = listen_on(address, port, &got);
+	int error;
 
-	if (listener < 0)
-		return listener;
+	gp_daemon_metrics_stop(daemon);
 	error = http_start(daemon, listener);
 	if (error) {
 		gp_daemon_metrics_stop(daemon);
 		return error;
 	}
-	metrics->port = got;
+	metrics->port = port;
 	snprintf(metrics->address, sizeof(metrics->address), "%s", address);
 	return 0;
+}
+
+int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port)
+{
+	u32 got = 0;
+	int listener = listen_on(address, port, &got);
+
+	return listener < 0 ? listener : start_on(daemon, listener, address, got);
 }
 
 void gp_daemon_metrics_stop(struct gp_daemon *daemon)
@@ -240,7 +247,24 @@ void gp_daemon_metrics_stop(struct gp_daemon *daemon)
 	metrics->port = 0;
 }
 
-void gp_daemon_metrics_configure(struct gp_daemon *daemon)
+/* Another address may overlap the old one, whose port is in use until it is given up. */
+static int move(struct gp_daemon *daemon, const char *address, u32 port)
+{
+	char old[GP_CONFIG_TEXT];
+	u32 old_port = daemon->metrics.port;
+	int error = gp_daemon_metrics_start(daemon, address, port);
+
+	if (error != -EADDRINUSE || port != old_port)
+		return error;
+	memcpy(old, daemon->metrics.address, sizeof(old));
+	gp_daemon_metrics_stop(daemon);
+	error = gp_daemon_metrics_start(daemon, address, port);
+	if (error)
+		gp_daemon_metrics_start(daemon, old, old_port);
+	return error;
+}
+
+int gp_daemon_metrics_configure(struct gp_daemon *daemon)
 {
 	u32 port = daemon->config.metrics_port;
 	const char *address = daemon->config.metrics_address;
@@ -248,16 +272,22 @@ void gp_daemon_metrics_configure(struct gp_daemon *daemon)
 
 	if (port == daemon->metrics.port &&
 	    (!port || strcmp(address, daemon->metrics.address) == 0))
-		return;
-	gp_daemon_metrics_stop(daemon);
-	if (!port)
-		return;
-	error = gp_daemon_metrics_start(daemon, address, port);
+		return 0;
+	if (!port) {
+		gp_daemon_metrics_stop(daemon);
+		return 0;
+	}
+	error = move(daemon, address, port);
 	if (error == -EOPNOTSUPP)
 		gp_diag(daemon->diag, GP_WARNING,
 			"metrics are disabled: this gpreemptd was built without libmicrohttpd");
+	else if (error && daemon->metrics.http)
+		gp_diag(daemon->diag, GP_WARNING,
+			"cannot listen on %s port %u: %s; metrics stay on %s port %u", address,
+			port, strerror(-error), daemon->metrics.address, daemon->metrics.port);
 	else if (error)
 		gp_diag(daemon->diag, GP_WARNING,
 			"metrics are disabled: cannot listen on %s port %u: %s", address, port,
 			strerror(-error));
+	return error;
 }
