@@ -233,6 +233,7 @@ static int hold(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 
 static int reload(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
+	struct gp_proto_reasons warning = {0};
 	int error;
 
 	if (!privileged(peer))
@@ -244,7 +245,9 @@ static int reload(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_DIARY_KEPT);
 	if (error)
 		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_BAD_CONFIG);
-	return reply(peer, ask, 0, NULL, 0);
+	warning.count = peer->daemon->absent_devices ? 1 : 0;
+	gp_proto_say(&warning.reason[0], 0, GP_SAY_DEVICES_ABSENT, peer->daemon->absent_devices);
+	return reply(peer, ask, 0, &warning, sizeof(warning));
 }
 
 /* What each request's body must be. */

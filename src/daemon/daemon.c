@@ -129,6 +129,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	gp_daemon_host_configure(daemon);
 	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)
 		gp_daemon_host_respec(daemon, job);
+	daemon->absent_devices = gp_daemon_host_absent(daemon);
 	gp_daemon_attach_configure(daemon);
 	daemon->metrics_error = gp_daemon_metrics_configure(daemon);
 	daemon->diary_error = gp_daemon_diary_configure(daemon);

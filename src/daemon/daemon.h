@@ -308,6 +308,7 @@ struct gp_daemon {
 	const char *config_path;        /* NULL: built-in values */
 	int forced_mode;                /* on the command line; -1: the configuration's */
 	int metrics_error, diary_error; /* of the last reload: these stay as they were; 0: none */
+	u32 absent_devices;             /* sections of it without a GPU */
 	u64 started_ns;
 	enum gp_urgency urgency; /* of this thread, as obtained */
 
@@ -409,6 +410,8 @@ void gp_daemon_host_settle(struct gp_daemon *daemon);
 u32 gp_daemon_host_device(struct gp_daemon *daemon, u32 gpu_id);
 /* Gives a device its configuration; its actions are not carried out yet. */
 void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index);
+/* Warns of sections of GPUs that are not there; returns how many there are. */
+u32 gp_daemon_host_absent(struct gp_daemon *daemon);
 /* Gives every device its configuration. */
 void gp_daemon_host_configure(struct gp_daemon *daemon);
 

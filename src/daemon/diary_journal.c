@@ -109,7 +109,7 @@ static void put_fields(struct gp_buf *out, const struct gp_proto_msg_decision *l
 	put_number(out, "GPREEMPT_OTHER_PID", line->other_pid, line->other_pid);
 	put_text(out, "GPREEMPT_OTHER_NAME", line->other_name);
 	if (line->gpu_id)
-		gp_buf_printf(out, "GPREEMPT_GPU=%x\n", line->gpu_id);
+		gp_buf_printf(out, "GPREEMPT_GPU=0x%x\n", line->gpu_id);
 	put_number(out, "GPREEMPT_OBSERVED", true, line->observed);
 	put_number(out, "GPREEMPT_WAITED_NS", line->waited_ns != none, line->waited_ns);
 	put_number(out, "GPREEMPT_RAN_NS", line->ran_ns != none, line->ran_ns);

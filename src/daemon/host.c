@@ -59,6 +59,17 @@ static void discover(struct gp_daemon *daemon)
 	}
 }
 
+/* Those that it has now; others may come with the programs that use them. */
+u32 gp_daemon_host_absent(struct gp_daemon *daemon)
+{
+	struct gp_daemon_config_gpu gpus[GP_SCHED_MAX_DEVICES];
+
+	for (u32 i = 0; i < daemon->device_count; i++)
+		gpus[i] = (struct gp_daemon_config_gpu){daemon->devices[i].gpu_id,
+							daemon->devices[i].node};
+	return gp_daemon_config_absent(&daemon->config, gpus, daemon->device_count, daemon->diag);
+}
+
 void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index)
 {
 	struct gp_daemon_device *device = &daemon->devices[index];
@@ -72,8 +83,8 @@ void gp_daemon_host_set_device(struct gp_daemon *daemon, u32 index)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_monotonic_ns(), index, &config);
 	if (error)
-		gp_diag(daemon->diag, GP_ERROR, "GPU %x: invalid configuration: %s", device->gpu_id,
-			strerror(-error));
+		gp_diag(daemon->diag, GP_ERROR, "GPU 0x%x: invalid configuration: %s",
+			device->gpu_id, strerror(-error));
 }
 
 static void configure_device(struct gp_daemon *daemon, u32 index)
@@ -136,6 +147,7 @@ int gp_daemon_host_init(struct gp_daemon *daemon)
 	discover(daemon);
 	/* [device node N] applies now that nodes are known. */
 	gp_daemon_host_configure(daemon);
+	gp_daemon_host_absent(daemon);
 	return 0;
 }
 

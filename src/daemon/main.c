@@ -10,6 +10,7 @@
 #include "base/command.h"
 #include "base/host/urgent.h"
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 #include "gpu/nvrm/nvml.h"
 
 #define DEFAULT_CONFIG GP_SYSCONFDIR "/gpreempt/gpreemptd.conf"
@@ -60,12 +61,33 @@ static const struct gp_command command = {
 		    "  gpreemptd --observe --config " DEFAULT_CONFIG "\n",
 };
 
+/* Only warnings: the file may be for another machine. */
+static void check_devices(const struct gp_daemon_config *config, struct gp_diag *diag)
+{
+	struct gp_daemon_config_gpu gpus[GP_SCHED_MAX_DEVICES];
+	struct gp_root root = {0};
+	size_t count = 0;
+
+	for (size_t kind = 0; gp_gpu_kinds[kind]; kind++) {
+		struct gp_gpu_list list = {0};
+
+		if (gp_gpu_kinds[kind]->discover(&root, NULL, &list) == 0) {
+			for (size_t i = 0; i < list.count && count < GP_ARRAY_SIZE(gpus); i++)
+				gpus[count++] = (struct gp_daemon_config_gpu){list.items[i].gpu_id,
+									      list.items[i].node};
+		}
+		gp_gpu_list_free(&list);
+	}
+	gp_daemon_config_absent(config, gpus, count, diag);
+}
+
 static int check(const char *path, struct gp_diag *diag)
 {
 	struct gp_daemon_config config;
 
 	if (gp_daemon_config_read(path, diag, &config))
 		return GP_EXIT_FAILED;
+	check_devices(&config, diag);
 	printf(ngettext("%s: valid; mode %s, %zu rule\n", "%s: valid; mode %s, %zu rules\n",
 			config.rule_count),
 	       path, config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);

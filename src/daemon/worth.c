@@ -38,15 +38,16 @@ static void record(struct gp_daemon *daemon, u32 device, enum gp_proto_decision_
 
 	gp_daemon_report_stand(daemon, device, kind, worth);
 	if (kind == GP_DECISION_ACT_AGAIN)
-		gp_diag(daemon->diag, GP_NOTE, "GPU %x: preempting jobs again",
+		gp_diag(daemon->diag, GP_NOTE, "GPU 0x%x: preempting jobs again",
 			daemon->devices[device].gpu_id);
 	else if (worth->why == GP_STAND_FAILURES)
 		gp_diag(daemon->diag, GP_WARNING,
-			"GPU %x: several operations in a row failed; not preempting jobs for %s",
+			"GPU 0x%x: several operations in a row failed; not preempting jobs for %s",
 			daemon->devices[device].gpu_id, gp_duration_text(worth->pause_ns).text);
 	else
 		gp_diag(daemon->diag, GP_WARNING,
-			"GPU %x: preemptions cost %s but saved only %s; not preempting jobs for %s",
+			"GPU 0x%x: preemptions cost %s but saved only %s; not preempting jobs for "
+			"%s",
 			daemon->devices[device].gpu_id, gp_duration_text(worth->cost_ns).text,
 			gp_duration_text(worth->gain_ns).text,
 			gp_duration_text(worth->pause_ns).text);

@@ -49,8 +49,9 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_HELD_TOGETHER] = N_("all queues were suspended together; resume the whole target"),
 	[GP_SAY_TIMED_OUT] =
 		N_("the request timed out; if it was a suspension, it has been undone"),
-	[GP_SAY_BREAKER] = N_("GPU %x is not preempted for now because its queues did not stop in "
-			      "time; try again later"),
+	[GP_SAY_BREAKER] =
+		N_("GPU 0x%x is not preempted for now because its queues did not stop in "
+		   "time; try again later"),
 
 	[GP_SAY_GONE] = N_("process %u has exited"),
 	[GP_SAY_NOT_VISIBLE] =
@@ -171,6 +172,9 @@ static const char *const formats[GP_SAY_COUNT] = {
 		   "%m; correct them and reload again"),
 	[GP_SAY_DIARY_KEPT] = N_("the new configuration is in effect, except decision_log: %m; "
 				 "correct it and reload again"),
+	[GP_SAY_DEVICES_ABSENT] =
+		N_("[device ...] sections without effect, because this machine has no such GPU: "
+		   "%u; 'gpreempt config check FILE' names them"),
 };
 
 const char *gp_proto_mechanism_name(u32 mechanism)

@@ -41,7 +41,7 @@ class Files(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = done.stdout.splitlines()
         columns = lines[0].split()
-        rows = [line.split() for line in lines if line.startswith("5f21") and " CP " in line]
+        rows = [line.split() for line in lines if line.startswith("0x5f21") and " CP " in line]
         self.assertEqual(len(rows), 3)
         self.assertEqual([row[columns.index("PID") + 1] for row in rows], ["501", "502", "501"])
         self.assertEqual([row[-1] for row in rows], ["ok", "high", "ok"])
@@ -99,11 +99,11 @@ class Files(unittest.TestCase):
     def test_filters_and_what_is_not_found(self):
         result = gpreempt_json("hqd", "-f", HQDS, "--mqds", MQDS, "--json", "--pid", "502")
         self.assertEqual([s["pid"] for s in result["slots"]], [502])
-        self.assertEqual(len(gpreempt_json("mqd", "-f", MQDS, "--json", "--gpu", "5f21")
+        self.assertEqual(len(gpreempt_json("mqd", "-f", MQDS, "--json", "--gpu", "0x5f21")
                              ["descriptors"]), 4)
         done = gpreempt("hqd", "-f", HQDS, "--mqds", MQDS, "--pid", "9")
         self.fails(done, "process 9 has no queue in this list")
-        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "no GPU with gpu_id 1 (hex)")
+        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "no GPU 0x1 in this list")
         self.fails(gpreempt("hqd", "-f", HQDS, "--pid", "502"), "--mqds")
         self.fails(gpreempt("runlist", "-f", RLS, "--pid", "502"), "--mqds")
 
@@ -128,7 +128,7 @@ class Files(unittest.TestCase):
         result = gpreempt_json("hqd", "--root", GFX11, "--json")
         self.assertEqual([(s["pid"], s["active"]) for s in result["slots"] if s["active"]], [(701, True), (701, True)])
         done = gpreempt("runlist", "--root", GFX11)
-        self.assertEqual((done.returncode, done.stdout), (0, "GPU b100: no active runlist\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, "GPU 0xb100: no active runlist\n"))
 
     def test_runlist_gives_pids_and_tells_oversubscription(self):
         result = gpreempt_json("runlist", "-f", RLS, "--mqds", MQDS, "--json")
@@ -205,7 +205,7 @@ class Files(unittest.TestCase):
             done = gpreempt(command, "-f", "-", "--partial", input=cut)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("warning: standard input:", done.stderr)
-            self.assertIn("5f21", done.stdout)
+            self.assertIn("0x5f21", done.stdout)
             done = gpreempt(command, "-f", "-", "--partial", "--json", input=cut)
             self.assertIs(json.loads(done.stdout)["incomplete"], True)
             result = gpreempt_json(command, "-f", path, "--json")

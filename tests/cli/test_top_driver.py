@@ -68,15 +68,15 @@ class TopDriver(unittest.TestCase):
         self.assertIn("Suspensions: 1, resumes: 0, failed attempts: 0.", done.stdout)
         found = rows(done.stdout)
         # GPU, policy, jobs, running, held; columns of what the driver does not tell are left out.
-        self.assertIn(["5f77", "priority", "2", "1", "1"], found)
+        self.assertIn(["0x5f77", "priority", "2", "1", "1"], found)
         self.assertIn("201 - 2000 running 1/1 45 ms 0 ns 0 server".split(), found)
         self.assertIn("200 - 500 held 1/2 31 ms 44 ms 1 trainer".split(), found)
         self.assertLess(found.index("201 - 2000 running 1/1 45 ms 0 ns 0 server".split()),
                         found.index("200 - 500 held 1/2 31 ms 44 ms 1 trainer".split()))
         # Each queue, in the driver's words.
-        self.assertIn("200 0 5f77 500 44 ms preempted".split(), found)
-        self.assertIn("200 1 5f77 500 44 ms suspended preempted".split(), found)
-        self.assertIn("201 0 5f77 2000 0 ns active".split(), found)
+        self.assertIn("200 0 0x5f77 500 44 ms preempted".split(), found)
+        self.assertIn("200 1 0x5f77 500 44 ms suspended preempted".split(), found)
+        self.assertIn("201 0 0x5f77 2000 0 ns active".split(), found)
 
     def test_order_and_filter(self):
         with Tree() as tree:

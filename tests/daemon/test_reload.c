@@ -101,11 +101,44 @@ static void a_decision_log_that_cannot_be_written_replaces_none(void **state)
 	rig_free(rig);
 }
 
+static void a_section_of_a_gpu_that_is_not_there_is_a_warning(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct peer peer;
+	const struct gp_proto_reasons *warning = (const struct gp_proto_reasons *)peer.message.body;
+
+	(void)state;
+	agent_known(rig, 1, 2000); /* GPU 4711, 0x1267 */
+	peer_open(&peer, rig);
+	greet(&peer);
+	gp_buf_free(&rig->said.text);
+	assert_int_equal(reload(rig, &peer, ACT "[device 0x1267]\nmin_run = 1ms\n"), 0);
+	assert_int_equal(warning->count, 0);
+	assert_null(strstr(gp_buf_str(&rig->said.text), "no effect"));
+	/* The id as it is printed, without its 0x; decimal; and a node. */
+	assert_int_equal(reload(rig, &peer, ACT "[device 1267]\nmin_run = 1ms\n"), 0);
+	assert_int_equal(warning->count, 1);
+	assert_int_equal(warning->reason[0].code, GP_SAY_DEVICES_ABSENT);
+	assert_non_null(
+		strstr(gp_buf_str(&rig->said.text),
+		       "[device 1267] has no effect: this machine has no GPU 0x4f3; did you "
+		       "mean [device 0x1267]?"));
+	assert_int_equal(reload(rig, &peer,
+				ACT "[device 0x77]\nmin_run = 1ms\n[device node 7]\nturn = 9ms\n"),
+			 0);
+	assert_string_equal(warning->reason[0].args, "2");
+	assert_non_null(strstr(gp_buf_str(&rig->said.text), "[device 0x77] has no effect"));
+	assert_non_null(strstr(gp_buf_str(&rig->said.text), "[device node 7] has no effect"));
+	close(peer.socket);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_port_that_is_taken_leaves_the_metrics_where_they_are),
 		cmocka_unit_test(a_decision_log_that_cannot_be_written_replaces_none),
+		cmocka_unit_test(a_section_of_a_gpu_that_is_not_there_is_a_warning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void gfx10_is_known_by_its_addresses(void **state)
 	assert_true(list.items[0].active);
 	assert_false(list.items[0].aql);
 	assert_int_equal(list.items[0].backlog, 32);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "GPU a200 is stopped"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "GPU 0xa200 is stopped"));
 	gp_buf_free(&sink.text);
 	gp_kfd_slot_list_free(&list);
 }

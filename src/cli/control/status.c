@@ -100,7 +100,7 @@ static void queue_row(const struct gp_cli_status *status, struct gp_doc *doc,
 	const char *state = state_name(queue->state);
 	char gpu[16];
 
-	snprintf(gpu, sizeof(gpu), "%x", queue->gpu_id);
+	snprintf(gpu, sizeof(gpu), "0x%x", queue->gpu_id);
 	gp_doc_cell(doc, gp_v_count((u64)queue->pid));
 	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_KFD_ID, gp_v_count(queue->kfd_id)));
 	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_HSA_ID, gp_v_count(queue->hsa_id)));

@@ -36,6 +36,18 @@ static int check(const struct gp_command *command, char *file)
 	return GP_EXIT_FAILED;
 }
 
+static void warn(const struct gp_cli_daemon_client *client, struct gp_diag *diag)
+{
+	struct gp_proto_reasons reasons;
+	char text[2 * GP_PROTO_TEXT];
+
+	memcpy(&reasons, client->message.body, sizeof(reasons));
+	if (!reasons.count)
+		return;
+	gp_proto_reasons_text(&reasons, text, sizeof(text));
+	gp_diag(diag, GP_WARNING, "%s", text);
+}
+
 static int reload(const struct gp_command *command)
 {
 	struct gp_cli_daemon_client client = {.socket = -1};
@@ -45,7 +57,10 @@ static int reload(const struct gp_command *command)
 	gp_command_diag_init(&sink, command);
 	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
-	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_RELOAD, NULL, 0, 0, 0);
+	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_RELOAD, NULL, 0,
+				  sizeof(struct gp_proto_reasons), 0);
+	if (error >= 0)
+		warn(&client, &sink.diag);
 	gp_cli_daemon_close(&client);
 	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
 }

@@ -105,18 +105,19 @@ static void stand_text(const struct gp_proto_msg_decision *line, char *out, size
 	struct gp_units_text pause = gp_duration_text(line->limit_ns);
 
 	if (line->kind == GP_DECISION_ACT_AGAIN)
-		snprintf(out, size, _("GPU %x: gpreemptd starts preempting again"), line->gpu_id);
+		snprintf(out, size, _("GPU 0x%x: gpreemptd starts preempting again"), line->gpu_id);
 	else if (line->why == GP_STAND_FAILURES)
 		snprintf(out, size,
-			 _("GPU %x: gpreemptd stops preempting for %s because several operations "
+			 _("GPU 0x%x: gpreemptd stops preempting for %s because several operations "
 			   "failed in a row"),
 			 line->gpu_id, pause.text);
 	else
-		snprintf(out, size,
-			 _("GPU %x: gpreemptd stops preempting for %s because preemptions cost %s "
-			   "and saved only %s"),
-			 line->gpu_id, pause.text, gp_duration_text(line->cost_ns).text,
-			 gp_duration_text(line->saves_ns).text);
+		snprintf(
+			out, size,
+			_("GPU 0x%x: gpreemptd stops preempting for %s because preemptions cost %s "
+			  "and saved only %s"),
+			line->gpu_id, pause.text, gp_duration_text(line->cost_ns).text,
+			gp_duration_text(line->saves_ns).text);
 }
 
 const char *gp_cli_away_name(u32 away)

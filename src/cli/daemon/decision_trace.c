@@ -169,10 +169,10 @@ static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_w
 	queue = &trace->queues[trace->queue_count++];
 	*queue = (struct queue){line->job, line->pid, line->kfd_id, line->gpu_id, track, false, 0};
 	if (line->kfd_id == GP_DAEMON_NONE)
-		snprintf(text, sizeof(text), "pid %u on GPU %x", line->pid, line->gpu_id);
+		snprintf(text, sizeof(text), "pid %u on GPU 0x%x", line->pid, line->gpu_id);
 	else
-		snprintf(text, sizeof(text), "queue %u of pid %u, GPU %x", line->kfd_id, line->pid,
-			 line->gpu_id);
+		snprintf(text, sizeof(text), "queue %u of pid %u, GPU 0x%x", line->kfd_id,
+			 line->pid, line->gpu_id);
 	gp_timeline_name_track(&trace->timeline, line->job, track, text);
 	return queue;
 }
@@ -204,7 +204,7 @@ static int count_work(struct trace *trace, u32 gpu_id, u64 at_ns, bool more)
 				  sizeof(*trace->gpus)))
 			return gp_fail(trace->diag, -ENOMEM, "out of memory");
 		trace->gpus[trace->gpu_count++] = (struct gpu){.gpu_id = gpu_id};
-		snprintf(name, sizeof(name), "GPU %x", gpu_id);
+		snprintf(name, sizeof(name), "GPU 0x%x", gpu_id);
 		gp_timeline_name_process(&trace->timeline, A_GPU | gpu_id, name);
 	}
 	gpu = &trace->gpus[i];

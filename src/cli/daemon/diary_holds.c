@@ -71,11 +71,11 @@ static const char *gpu_name(const struct gp_cli_diary_gpus *gpus, u32 gpu_id, ch
 {
 	for (u32 i = 0; i < gpus->count; i++) {
 		if (gpus->devices[i].gpu_id == gpu_id && gpus->devices[i].name[0]) {
-			snprintf(out, size, "%x (%s)", gpu_id, gpus->devices[i].name);
+			snprintf(out, size, "0x%x (%s)", gpu_id, gpus->devices[i].name);
 			return out;
 		}
 	}
-	snprintf(out, size, "%x", gpu_id);
+	snprintf(out, size, "0x%x", gpu_id);
 	return out;
 }
 

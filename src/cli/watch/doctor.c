@@ -126,7 +126,7 @@ static void add_gpus(struct gp_doc *doc, const char *kind, const struct gp_gpu_l
 		if (g->valid & GP_GPU_PCI)
 			snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", g->pci_domain, g->pci_bus,
 				 g->pci_device, g->pci_function);
-		snprintf(id, sizeof(id), "%x", g->gpu_id);
+		snprintf(id, sizeof(id), "0x%x", g->gpu_id);
 		gp_doc_cell(doc, gp_v_text(kind));
 		gp_doc_cell(doc, gp_v_count(g->node));
 		gp_doc_cell(doc, gp_v_if(g->gpu_id, gp_v_as(gp_v_count(g->gpu_id), id)));

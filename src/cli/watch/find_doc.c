@@ -81,7 +81,7 @@ static struct gp_show_value fact_value(struct gp_cli_row *row,
 	case GP_FIND_HSA_ID:
 		return gp_v_count(q->hsa_id);
 	case GP_FIND_GPU:
-		return gp_v_as(gp_v_count(q->gpu_id), gp_cli_text(row, "%x", q->gpu_id));
+		return gp_v_as(gp_v_count(q->gpu_id), gp_cli_text(row, "0x%x", q->gpu_id));
 	case GP_FIND_TYPE:
 		return gp_v_text(gp_kfd_queue_type_name(q->type));
 	case GP_FIND_SIZE:

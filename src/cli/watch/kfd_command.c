@@ -41,10 +41,11 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 			       "GPU",
 			       value);
 	else if (id == GP_OPT_GPU)
-		gp_usage_error(cli->command,
-			       "'%s' is not a gpu_id in hex; 'gpreempt doctor' lists those of this "
-			       "machine",
-			       value);
+		gp_usage_error(
+			cli->command,
+			"'%s' is not a gpu_id such as 0x636; 'gpreempt doctor' lists those of this "
+			"machine",
+			value);
 	else
 		gp_usage_error(cli->command, "'%s' is not a GPU name such as gfx942", value);
 	return -EINVAL;
@@ -171,7 +172,7 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 {
 	if (cli->query.pid && cli->query.gpu_id)
 		gp_fail(&cli->sink.diag, -ESRCH,
-			"process %u has no queue on GPU %x in this list; without a pid and "
+			"process %u has no queue on GPU 0x%x in this list; without a pid and "
 			"a GPU, all queues are shown",
 			cli->query.pid, cli->query.gpu_id);
 	else if (cli->query.pid)
@@ -181,7 +182,7 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 			cli->query.pid);
 	else
 		gp_fail(&cli->sink.diag, -ESRCH,
-			"no GPU with gpu_id %x (hex) in this list; 'gpreempt doctor' lists "
+			"no GPU 0x%x in this list; 'gpreempt doctor' lists "
 			"the GPUs",
 			cli->query.gpu_id);
 	return GP_EXIT_FAILED;

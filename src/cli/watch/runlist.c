@@ -38,7 +38,7 @@ static void put_row(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *p
 	if (process->mapped_count < process->queue_count)
 		mapped.colour = GP_YELLOW;
 	gp_cli_put(row, "gpu_id", "GPU", 0,
-		   gp_v_as(gp_v_count(process->gpu_id), gp_cli_text(row, "%x", process->gpu_id)));
+		   gp_v_as(gp_v_count(process->gpu_id), gp_cli_text(row, "0x%x", process->gpu_id)));
 	gp_cli_put(row, "pid", "PID", GP_CLI_RIGHT,
 		   gp_v_if(process->pid, gp_v_count(process->pid)));
 	gp_cli_put(row, "pasid", "PASID", GP_CLI_RIGHT,
@@ -96,17 +96,19 @@ static void add_summary(struct gp_doc *doc, const struct gp_kfd_runlist_node *no
 			const struct gp_inspect_runlist_figures *figures)
 {
 	if (!node->active)
-		gp_doc_line(doc, "GPU %x: no active runlist", node->gpu_id);
+		gp_doc_line(doc, "GPU 0x%x: no active runlist", node->gpu_id);
 	else if (figures->oversubscribed)
-		gp_doc_line(doc,
-			    "GPU %x: oversubscribed: processes take turns (processes: %zu, mapped "
-			    "queues: %zu)",
-			    node->gpu_id, figures->processes, figures->queues);
+		gp_doc_line(
+			doc,
+			"GPU 0x%x: oversubscribed: processes take turns (processes: %zu, mapped "
+			"queues: %zu)",
+			node->gpu_id, figures->processes, figures->queues);
 	else
-		gp_doc_line(doc,
-			    "GPU %x: not oversubscribed: all mapped queues are on the GPU at once "
-			    "(processes: %zu, mapped queues: %zu)",
-			    node->gpu_id, figures->processes, figures->queues);
+		gp_doc_line(
+			doc,
+			"GPU 0x%x: not oversubscribed: all mapped queues are on the GPU at once "
+			"(processes: %zu, mapped queues: %zu)",
+			node->gpu_id, figures->processes, figures->queues);
 }
 
 static void add_words(struct gp_doc *doc, const struct gp_kfd_runlist_node *node)

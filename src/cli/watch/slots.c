@@ -50,7 +50,7 @@ static void put_place(struct gp_cli_row *row, const struct item *item)
 
 	slot_name(slot, name, sizeof(name));
 	gp_cli_put(row, "gpu_id", "GPU", 0,
-		   gp_v_as(gp_v_count(slot->gpu_id), gp_cli_text(row, "%x", slot->gpu_id)));
+		   gp_v_as(gp_v_count(slot->gpu_id), gp_cli_text(row, "0x%x", slot->gpu_id)));
 	gp_cli_put(row, "kind", hqd ? NULL : N_("TYPE"), 0,
 		   gp_v_word(gp_inspect_slot_kind_name(slot->kind),
 			     gp_cli_text(row, "%s", type_text(item, name))));
@@ -252,7 +252,7 @@ static void heading(struct gp_doc *doc, const struct gp_inspect_slots *slots,
 	char name[32];
 
 	slot_name(slot, name, sizeof(name));
-	gp_buf_printf(&text, "GPU %x %s", slot->gpu_id,
+	gp_buf_printf(&text, "GPU 0x%x %s", slot->gpu_id,
 		      slots->view == GP_VIEW_SLOTS ? name : gp_inspect_slot_kind_name(slot->kind));
 	if (slot->valid & GP_SLOT_XCC)
 		gp_buf_printf(&text, " XCC %u", slot->xcc);

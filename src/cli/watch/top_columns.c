@@ -99,7 +99,7 @@ static void put_queue(struct gp_cli_row *row, u32 pid, const struct gp_inspect_d
 	gp_cli_put(row, NULL, "PID", AT(1, 0), gp_v_count(pid));
 	gp_cli_put(row, "id", "QUEUE", AT(2, 0), gp_v_count(queue->id));
 	gp_cli_put(row, "gpu_id", "GPU", AT(3, 0),
-		   gp_v_as(gp_v_count(queue->gpu_id), gp_cli_text(row, "%x", queue->gpu_id)));
+		   gp_v_as(gp_v_count(queue->gpu_id), gp_cli_text(row, "0x%x", queue->gpu_id)));
 	gp_cli_put(row, "logical_priority", "PRIO", AT(4, 0),
 		   gp_v_if(queue->valid & GP_DRIVER_QUEUE_PRIORITY,
 			   gp_v_count(queue->logical_priority)));

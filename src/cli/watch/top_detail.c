@@ -140,7 +140,7 @@ static void fact_gpu(struct facts *facts, const struct gp_cli_top_data *top,
 	if (gpu)
 		gp_inspect_pci_address(gpu, address, sizeof(address));
 	gp_cli_top_gpu_name(top, &top->devices[index], name, sizeof(name));
-	factf(facts, N_("GPU"), "%d: %x%s%s%s%s%s", index, job->gpu_id, *address ? ", " : "",
+	factf(facts, N_("GPU"), "%d: 0x%x%s%s%s%s%s", index, job->gpu_id, *address ? ", " : "",
 	      address, *name ? ", " : "", name, job->devices > 1 ? _(" and others") : "");
 }
 

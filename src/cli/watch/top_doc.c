@@ -59,28 +59,29 @@ static void explain_activity(struct gp_doc *doc, const struct gp_proto_msg_devic
 {
 	if (device->reading == GP_READING_ON && device->switches_lost)
 		gp_doc_line(doc,
-			    "GPU %x: %llu records of its use are missing; times are too small.",
+			    "GPU 0x%x: %llu records of its use are missing; times are too small.",
 			    device->gpu_id, (unsigned long long)device->switches_lost);
 	if (device->reading != GP_READING_FAILED)
 		return;
 	switch (-device->reading_error) {
 	case EPERM:
 		gp_doc_line(doc,
-			    "GPU %x: RAN, BUSY and GPU are missing: the driver reports which "
+			    "GPU 0x%x: RAN, BUSY and GPU are missing: the driver reports which "
 			    "process uses a GPU only to root (start gpreemptd as root).",
 			    device->gpu_id);
 		break;
 	case EREMOTE:
-		gp_doc_line(doc,
-			    "GPU %x: RAN, BUSY and GPU are missing: gpreemptd runs in a container "
-			    "with its own process ids (start it on the host, or with the pid "
-			    "namespace of the host).",
-			    device->gpu_id);
+		gp_doc_line(
+			doc,
+			"GPU 0x%x: RAN, BUSY and GPU are missing: gpreemptd runs in a container "
+			"with its own process ids (start it on the host, or with the pid "
+			"namespace of the host).",
+			device->gpu_id);
 		break;
 	default:
 		gp_doc_line(
 			doc,
-			"GPU %x: RAN, BUSY and GPU are missing: gpreemptd cannot determine which "
+			"GPU 0x%x: RAN, BUSY and GPU are missing: gpreemptd cannot determine which "
 			"process uses the GPU (%s).",
 			device->gpu_id, strerror(-device->reading_error));
 	}
@@ -131,7 +132,7 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 	gp_cli_put(row, "index", daemon ? "GPU" : NULL, AT(1),
 		   gp_v_if(index >= 0, gp_v_count((u64)GP_MAX(index, 0))));
 	gp_cli_put(row, "gpu_id", daemon ? "ID" : "GPU", AT(2),
-		   gp_v_as(gp_v_count(device->gpu_id), gp_cli_text(row, "%x", device->gpu_id)));
+		   gp_v_as(gp_v_count(device->gpu_id), gp_cli_text(row, "0x%x", device->gpu_id)));
 	gp_cli_put(row, "pci", "PCI", AT(3) | GP_CLI_OPTIONAL,
 		   gp_v_text_or_missing(gp_cli_text(row, "%s", address)));
 	gp_cli_put(row, "jobs", "JOBS", AT(5), gp_v_count(device->members));

@@ -120,7 +120,7 @@ static void address_text(const struct gp_cli_top_data *top,
 	if (gpu)
 		gp_inspect_pci_address(gpu, out, TEXT);
 	if (!*out)
-		snprintf(out, TEXT, "%x", device->gpu_id);
+		snprintf(out, TEXT, "0x%x", device->gpu_id);
 }
 
 static void widen(int *width, const char *text, int most)

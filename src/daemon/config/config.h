@@ -140,6 +140,15 @@ int gp_daemon_config_read(const char *path, struct gp_diag *diag, struct gp_daem
 
 /* The turn of a batch job where the hardware shares by time slices. */
 #define GP_CONFIG_TURN_NS (200 * GP_NS_PER_MS)
+struct gp_daemon_config_gpu {
+	u32 gpu_id, node;
+};
+/* Whether the section, not [device *], is of that GPU. */
+bool gp_daemon_config_is_device(const struct gp_daemon_config_device *device, u32 gpu_id, u32 node);
+/* Warns of sections of devices that are not among these. Returns how many there are. */
+u32 gp_daemon_config_absent(const struct gp_daemon_config *config,
+			    const struct gp_daemon_config_gpu *gpus, size_t count,
+			    struct gp_diag *diag);
 /* The settings of a device or a user: [device *], overridden by its own section. `slices`: the
  * hardware shares the device by time slices, which cost nothing while the others are idle, so
  * shares are the default. */

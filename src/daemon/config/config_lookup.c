@@ -124,7 +124,7 @@ static void lay_over(const struct gp_daemon_key *keys, void *base, const void *o
 	}
 }
 
-static bool is_device(const struct gp_daemon_config_device *device, u32 gpu_id, u32 node)
+bool gp_daemon_config_is_device(const struct gp_daemon_config_device *device, u32 gpu_id, u32 node)
 {
 	bool by_node = strncmp(device->name, "node ", 5) == 0;
 	u64 number;
@@ -154,7 +154,7 @@ static struct gp_daemon_config_device device_of(const struct gp_daemon_config *c
 	if (slices && !says(&device, offsetof(struct gp_daemon_config_device, slice_ns)))
 		device.slice_ns = GP_CONFIG_TURN_NS;
 	for (size_t i = 1; i < config->device_count; i++) {
-		if (is_device(&config->devices[i], gpu_id, node))
+		if (gp_daemon_config_is_device(&config->devices[i], gpu_id, node))
 			lay_over(gp_daemon_device_keys, &device, &config->devices[i],
 				 config->devices[i].given);
 	}

@@ -199,7 +199,7 @@ static int take_line(struct hqds *hqds)
 	}
 	if (hqds->have_node && is_stopped(&hqds->lines)) {
 		hqds->node_empty = false;
-		gp_diag(hqds->diag, GP_NOTE, "%s:%u: GPU %x is stopped and shows no queues",
+		gp_diag(hqds->diag, GP_NOTE, "%s:%u: GPU 0x%x is stopped and shows no queues",
 			hqds->source->name, hqds->lines.number, hqds->gpu_id);
 		return 0;
 	}

@@ -52,12 +52,12 @@ static void only_active_slots_are_rows(void **state)
 	/* The ring of the stale slot is that of two queues. */
 	assert_int_equal(count_of(text, "0x7f1000200000"), 2);
 	assert_int_equal(count_of(text, "high"), 1);
-	assert_int_equal(count_of(text, "5f21"), 5);
+	assert_int_equal(count_of(text, "0x5f21"), 5);
 	free(text);
 	text = slots_text(&slots, (struct gp_cli_slot_options){.all = true});
 	assert_int_equal(count_of(text, "0x7f1000200000"), 2);
 	assert_int_equal(count_of(text, "inactive"), 2);
-	assert_int_equal(count_of(text, "5f21"), 8);
+	assert_int_equal(count_of(text, "0x5f21"), 8);
 	free(text);
 	gp_inspect_slots_free(&slots);
 }
@@ -75,7 +75,7 @@ static void a_queue_on_two_xccs_is_one_row(void **state)
 	assert_null(strstr(text, "0x7f2001026000"));
 	free(text);
 	text = slots_text(&slots, (struct gp_cli_slot_options){.per_xcc = true});
-	assert_int_equal(count_of(text, "f701"), 7);
+	assert_int_equal(count_of(text, "0xf701"), 7);
 	assert_null(strstr(text, " x2 "));
 	free(text);
 	gp_inspect_slots_free(&slots);
@@ -181,7 +181,7 @@ static void raw_rows_are_the_kernels(void **state)
 	text = slots_text(&slots, (struct gp_cli_slot_options){.all = true, .registers = true});
 	assert_non_null(strstr(text, "    CP_HQD_VMID = 0x00000808 (VMID 8, IB_VMID 8, VQID 0)\n"));
 	assert_non_null(strstr(text, "    SDMA_RLC_RB_CNTL = 0x08061025 (RB_ENABLE 1, RB_SIZE 18"));
-	assert_non_null(strstr(text, "GPU 5f21 CP 1.3 XCC 0 inactive:\n"));
+	assert_non_null(strstr(text, "GPU 0x5f21 CP 1.3 XCC 0 inactive:\n"));
 	free(text);
 	gp_buf_free(&original);
 	gp_inspect_slots_free(&slots);
@@ -197,7 +197,7 @@ static void descriptors_are_rows_of_their_own(void **state)
 	(void)state;
 	assert_int_equal(gp_inspect_mqd_read(&query, NULL, &slots), 0);
 	text = slots_text(&slots, (struct gp_cli_slot_options){0});
-	assert_int_equal(count_of(text, "5f21"), 4);
+	assert_int_equal(count_of(text, "0x5f21"), 4);
 	assert_non_null(strstr(text, "SDMA 0.0"));
 	assert_int_equal(count_of(text, "0x8001"), 3);
 	free(text);
@@ -206,7 +206,7 @@ static void descriptors_are_rows_of_their_own(void **state)
 	json_decref(root);
 	text = slots_text(&slots, (struct gp_cli_slot_options){.registers = true});
 	assert_non_null(
-		strstr(text, "GPU 5f21 compute PID 502:\n    CP_MQD_BASE_ADDR = 0x005f0000"));
+		strstr(text, "GPU 0x5f21 compute PID 502:\n    CP_MQD_BASE_ADDR = 0x005f0000"));
 	free(text);
 	gp_inspect_slots_free(&slots);
 }
@@ -238,9 +238,9 @@ static void runlist_shows_turns_and_what_is_not_mapped(void **state)
 	query = query_of("debugfs/gfx9/rls_oversubscribed", NULL);
 	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
 	text = runlist_text(&runlists, false);
-	assert_non_null(strstr(text, "GPU 5f21: oversubscribed: processes take turns "
+	assert_non_null(strstr(text, "GPU 0x5f21: oversubscribed: processes take turns "
 				     "(processes: 1, mapped queues: 4)"));
-	assert_non_null(strstr(text, "GPU 5f22: no active runlist"));
+	assert_non_null(strstr(text, "GPU 0x5f22: no active runlist"));
 	free(text);
 	text = runlist_text(&runlists, true);
 	assert_non_null(strstr(text, "Node 2, gpu_id 5f22:\n  No active runlist\n"));

@@ -219,7 +219,7 @@ static void the_detail_names_the_gpu_in_hex_and_shows_queues_and_why(void **stat
 	screen.lines[1] = (struct gp_cli_top_line){GP_NS_PER_S, "second"};
 	screen.line_count = 2;
 	text = drawn(&screen, 80, 24);
-	assert_non_null(strstr(text, "GPU             0: be32\n"));
+	assert_non_null(strstr(text, "GPU             0: 0xbe32\n"));
 	assert_non_null(strstr(text, "queue 3 of process 1000, GPU 0, compute, ring of 256.0 KiB, "
 				     "busy for 500 ms"));
 	assert_non_null(strstr(text, "It has been held for 4 ms, to make room for pid 7.\n"));
