@@ -3,11 +3,11 @@
  * Runs kernels of a code object on the instruction executor, without a virtual GPU: what the
  * differential tests compare with the same source compiled for the host.
  *
- * usage: isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES ITEMS GROUP
+ * usage: isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES ITEMS GROUP [CASES]
  *        isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES KERNEL:ITEMS:GROUP...
- * Every kernel is called as (const void *input, void *output) with ITEMS work-items in groups of
- * GROUP; its BYTES of output, zeroed before, are appended to OUTPUT, in the order of the kernels'
- * names. Or the named kernels, in this order, one after the other with the same output, which is
+ * Every kernel is called as (const void *input, void *output, unsigned chosen) with ITEMS work-items
+ * in groups of GROUP, for each `chosen` below CASES (1); its BYTES of output, zeroed before, are
+ * appended to OUTPUT, in the order of the kernels' names. Or the named kernels, in this order, one after the other with the same output, which is
  * written once. Prints instructions and seconds of CPU time.
  */
 #include <elf.h>
@@ -27,6 +27,7 @@
 #define REGIONS_MAX   8
 #define SCRATCH_LANE  65536u
 #define KERNARG_BYTES 4096
+#define CHOSEN_AT     16 /* in the arguments */
 #define PAGE          4096ull
 #define RELATIVE64    13 /* R_AMDGPU_RELATIVE64 */
 #define BUDGET        (1u << 30)
@@ -294,15 +295,20 @@ static void machine_init(struct machine *machine, const char *gfx)
 }
 
 /* Every kernel with output of its own. */
-static void run_all(struct machine *machine, const struct kernel *kernels, u32 count, u32 items,
-		    u32 group, void *output, u64 bytes, FILE *out)
+static void run_all(struct machine *machine, const struct kernel *kernels, u32 count, char **argv,
+		    void *output, u64 bytes, FILE *out)
 {
-	for (u32 i = 0; i < count; i++) {
-		memset(output, 0, bytes);
-		run_kernel(machine, &kernels[i], items, group);
-		if (fwrite(output, 1, bytes, out) != bytes)
-			die("output", strerror(errno));
-	}
+	u32 items = (u32)strtoul(argv[0], NULL, 0), group = (u32)strtoul(argv[1], NULL, 0);
+	u32 cases = argv[2] ? (u32)strtoul(argv[2], NULL, 0) : 1;
+
+	for (u32 i = 0; i < count; i++)
+		for (u32 chosen = 0; chosen < cases; chosen++) {
+			memset(output, 0, bytes);
+			memcpy(machine->kernarg + CHOSEN_AT, &chosen, sizeof(chosen));
+			run_kernel(machine, &kernels[i], items, group);
+			if (fwrite(output, 1, bytes, out) != bytes)
+				die("output", strerror(errno));
+		}
 }
 
 /* NAME:ITEMS:GROUP */
@@ -342,8 +348,8 @@ int main(int argc, char **argv)
 	FILE *out;
 
 	named = argc > 6 && strchr(argv[6], ':');
-	if (argc < 7 || (!named && argc != 8))
-		die("usage", "isa_run GFX CODE INPUT OUTPUT BYTES ITEMS GROUP");
+	if (argc < 7 || (!named && argc != 8 && argc != 9))
+		die("usage", "isa_run GFX CODE INPUT OUTPUT BYTES ITEMS GROUP [CASES]");
 	machine_init(&machine, argv[1]);
 	file = file_read(argv[2], &bytes);
 	load_segments(&machine, file);
@@ -367,8 +373,7 @@ int main(int argc, char **argv)
 		if (fwrite(output, 1, out_bytes, out) != out_bytes)
 			die(argv[4], strerror(errno));
 	} else {
-		run_all(&machine, kernels, count, (u32)strtoul(argv[6], NULL, 0),
-			(u32)strtoul(argv[7], NULL, 0), output, out_bytes, out);
+		run_all(&machine, kernels, count, argv + 6, output, out_bytes, out);
 	}
 	if (fclose(out))
 		die(argv[4], strerror(errno));
