@@ -44,7 +44,8 @@ typedef f16 f16x2 __attribute__((ext_vector_type(2))); typedef f32 f32x2 __attri
 /*
  * clang 19 takes -0 for +0 where it rounds a product to f16 (v_fma_mixlo_f16 with +0 as addend), where a constant of f16 is in the
  * upper half, and +0 for -0 where a constant 0 - x becomes -x. Of products of bytes it makes v_dot4_u32_u8 and v_dot4_i32_i8 as if
- * all operations between them were additions. What passes through here it does not know.
+ * all operations between them were additions; the upper half of a | b of 64 bits becomes that of a where it
+ * knows that of b to be ones. What passes through here it does not know.
  */
 #ifdef __OPENCL_C_VERSION__
 #define APART(x) __asm__("" : "+v"(x))
@@ -52,6 +53,7 @@ typedef f16 f16x2 __attribute__((ext_vector_type(2))); typedef f32 f32x2 __attri
 #define APART(x)
 #endif
 CODE u32 apart_u32(u32 x) { APART(x); return x; }
+CODE u64 apart_u64(u64 x) { APART(x); return x; }
 CODE f64 apart_f64(f64 x) { APART(x); return x; }
 CODE f32 apart_f32(f32 x) { APART(x); return x; }
 CODE f16 apart_f16(f16 x) { APART(x); return x; }
@@ -214,12 +216,14 @@ class Kernel:
         which = self.rng.randrange(18)
         a = self.expression(kind, depth - 1)
         if which == 17 and bits != 32:
-            return f"(({kind})(~{a}))"
+            return self.complement(kind, a)
         if which == 13 and bits >= 32:
             return self.bit_function(kind, a)
         b = self.expression(kind, depth - 1)
         if which < 9:
             text = f"({a} {'+-*&|^+-*'[which]} {b})"
+            if bits == 64 and which == 4:
+                text = f"(apart_u64({a}) | apart_u64({b}))"
             hidden = "+-*&|^+-*"[which] == "*" and bits <= 32 and (bits == 8 or has_bytes(a + b))
             return f"(({kind})apart_u32((u32){text}))" if hidden else f"(({kind}){text})"
         if which < 11:
@@ -240,11 +244,15 @@ class Kernel:
             return f"(({kind})((u64){self.leaf('u32')} * {self.leaf('u32')}) + {a})"
         if which == 16 and bits == 64:
             return f"(({kind})(u64)((i64){self.leaf('i32')} * {self.leaf('i32')}) - {b})"
-        return f"(({kind})(~{a} ^ {b}))"
+        return f"(({kind})({self.complement(kind, a)} ^ {b}))"
+
+    @staticmethod
+    def complement(kind, a):
+        return f"(({kind})({a} ^ apart_u64(~0ul)))" if BYTES[kind] == 8 else f"(({kind})(~{a}))"
 
     def bit_function(self, kind, a):
         bits, unsigned = INTEGERS[kind][0], "u" + kind[1:]
-        suffix = "l" if bits == 64 else ""
+        suffix, a = ("l", f"apart_u64({a})") if bits == 64 else ("", a)
         return self.rng.choice([f"(({kind})__builtin_popcount{suffix}(({unsigned}){a}))",
                                 f"(({kind})__builtin_clz{suffix}(({unsigned}){a} | 1))",
                                 f"(({kind})__builtin_ctz{suffix}(({unsigned}){a} | (({unsigned})1 << {bits - 1})))",
