@@ -5,10 +5,11 @@
  *
  * usage: isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES ITEMS GROUP [CASES]
  *        isa_run gfx90a|gfx942 CODE INPUT OUTPUT BYTES KERNEL:ITEMS:GROUP...
- * Every kernel is called as (const void *input, void *output, unsigned chosen) with ITEMS work-items
- * in groups of GROUP, for each `chosen` below CASES (1); its BYTES of output, zeroed before, are
- * appended to OUTPUT, in the order of the kernels' names. Or the named kernels, in this order, one after the other with the same output, which is
- * written once. Prints instructions and seconds of CPU time.
+ * Every kernel is called as (const void *input, void *output, unsigned chosen) with ITEMS
+ * work-items in groups of GROUP, for each `chosen` below CASES (1); its BYTES of output, zeroed
+ * before, are appended to OUTPUT, in the order of the kernels' names. Or the named kernels, in this
+ * order, one after the other with the same output, which is written once. Prints instructions and
+ * seconds of CPU time.
  */
 #include <elf.h>
 #include <errno.h>
