@@ -54,10 +54,12 @@ void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
 }
 
 static char said[256];
+static u32 gave_up; /* lines about a trap handler that could not go on */
 
 void gp_vgpu_say(const char *text, const char *detail)
 {
 	snprintf(said, sizeof(said), "%s%s", text, detail);
+	gave_up += strstr(said, "could not go on") != NULL;
 	print_message("%s\n", said);
 }
 
@@ -82,25 +84,49 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Waves are saved by the trap handler in GP_TRAP_HANDLER, if there is one. */
-static int setup_handler(void **state)
+/* Waves are saved by the trap handler in this header. */
+static void take_handler(struct machine *machine, const char *header)
 {
-	const char *header = getenv("GP_TRAP_HANDLER");
-	struct machine *machine;
-
-	setup(state);
-	machine = *state;
-	if (!header)
-		return 0;
 	gp_vgpu_compute_free(machine->compute);
-	snprintf(machine->client.directory, sizeof(machine->client.directory), "%s/handler-XXXXXX",
-		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	assert_non_null(mkdtemp(machine->client.directory));
+	assert_non_null(place_make(machine->client.directory, sizeof(machine->client.directory)));
 	assert_int_equal(gp_vgpu_handler_write(header, machine->client.directory, NULL), 0);
 	machine->compute = gp_vgpu_compute_new(&machine->client, machine->wake_fd);
 	assert_non_null(machine->compute);
 	said[0] = '\0';
+	gave_up = 0;
+}
+
+/* By the one in GP_TRAP_HANDLER, if there is one. */
+static int setup_handler(void **state)
+{
+	const char *header = getenv("GP_TRAP_HANDLER");
+
+	setup(state);
+	if (header)
+		take_handler(*state, header);
 	return 0;
+}
+
+/* By this program: it saves from its first word on and restores from its second word on. */
+static void take_words(struct machine *machine, const u32 *words, size_t count)
+{
+	static const char *const names[] = {"cwsr_trap_aldebaran_hex", "cwsr_trap_gfx9_4_3_hex"};
+	char place[PATH_MAX], header[PATH_MAX + 16];
+	FILE *file;
+
+	assert_non_null(place_make(place, sizeof(place)));
+	snprintf(header, sizeof(header), "%s/handler.h", place);
+	file = fopen(header, "we");
+	assert_non_null(file);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(names); i++) {
+		fprintf(file, "static const uint32_t %s[] = {\n", names[i]);
+		for (size_t k = 0; k < count; k++)
+			fprintf(file, "\t0x%08x,\n", words[k]);
+		fprintf(file, "};\n");
+	}
+	assert_int_equal(fclose(file), 0);
+	take_handler(machine, header);
+	place_remove(place);
 }
 
 static int teardown(void **state)
@@ -110,6 +136,8 @@ static int teardown(void **state)
 	gp_vgpu_compute_free(machine->compute);
 	close(machine->wake_fd);
 	munmap(memory, BYTES);
+	if (machine->client.directory[0])
+		place_remove(machine->client.directory);
 	free(machine);
 	return 0;
 }
@@ -117,14 +145,8 @@ static int teardown(void **state)
 static int teardown_handler(void **state)
 {
 	struct machine *machine = *state;
-	char path[sizeof(machine->client.directory) + sizeof(GP_VGPU_HANDLER) + 1];
 	bool used = machine->client.directory[0];
 
-	snprintf(path, sizeof(path), "%s/" GP_VGPU_HANDLER, machine->client.directory);
-	if (used) {
-		unlink(path);
-		rmdir(machine->client.directory);
-	}
 	teardown(state);
 	return used && !strstr(said, "2 waves saved, 0 of them differ; 2 restored");
 }
@@ -299,6 +321,25 @@ static void handler_of_the_driver_does_the_same(void **state)
 	registers_pass_through_the_save_area(state);
 }
 
+/* A program that leaves its own memory and the save area is stopped; the waves come back without
+ * it. */
+static void handler_that_runs_wild_is_stopped(void **state)
+{
+	static const u32 far[] = {
+		0xbf820000, /* s_branch to the next: saving and restoring are the same */
+		0xbe8000ff, 0x56789000, /* s_mov_b32 s0, 0x56789000 */
+		0xbe8100ff, 0x00001234, /* s_mov_b32 s1, 0x1234 */
+		0xc0020100, 0x00000000, /* s_load_dword s4, s[0:1], 0x0 */
+		0xbf8cc07f,             /* s_waitcnt lgkmcnt(0) */
+		0xbf810000,             /* s_endpgm */
+	};
+
+	take_words(*state, far, GP_ARRAY_SIZE(far));
+	registers_pass_through_the_save_area(state);
+	assert_int_equal(gave_up, 2);
+	assert_non_null(strstr(said, "address 0x123456789000"));
+}
+
 /* Too small an area: the waves are kept, and nothing is written behind its end. */
 static void waves_that_do_not_fit_are_kept(void **state)
 {
@@ -450,6 +491,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(handler_of_the_driver_does_the_same, setup_handler,
 						teardown_handler),
+		cmocka_unit_test_setup_teardown(handler_that_runs_wild_is_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(waves_that_do_not_fit_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,

@@ -28,6 +28,8 @@ struct gp_vgpu_handler {
 	u8 *programs;
 	struct gp_isa_host host;
 	struct gp_isa_runner runner;
+	const struct gp_vgpu_group *group; /* whose save area it may reach */
+	bool saves;                        /* and write */
 	struct gp_isa_wave *copies[GP_ISA_GROUP_WAVES];
 	u64 saved, restored, different; /* waves */
 	u64 said;                       /* of those saved, when it last said so */
@@ -98,13 +100,29 @@ void gp_vgpu_handler_close(struct gp_vgpu_handler *handler)
 
 /* ---- what its instructions need: the program, and the save area at the CPU's addresses ---- */
 
+/* Whether this page has bytes of a saved wave: those are there, area_take() and area_is_there()
+ * have found out. Any other address is of a program that runs wild. */
+static bool group_has_page(const struct gp_vgpu_group *group, u64 page)
+{
+	for (u32 i = 0; i < group->group.waves; i++) {
+		u64 begin = group->saved[i];
+		u64 end = begin + gp_isa_saved_bytes(group->waves[i], i == group->saved_first);
+
+		if (begin && page < end && page + GP_ISA_PAGE_BYTES > begin)
+			return true;
+	}
+	return false;
+}
+
 static void *host_page(void *data, u64 va, bool write)
 {
 	const struct gp_vgpu_handler *handler = data;
 
+	if (write && !handler->saves)
+		return NULL;
 	if (va - HANDLER_AT < PROGRAM_BYTES)
 		return write ? NULL : handler->programs + (va - HANDLER_AT);
-	return (void *)(uintptr_t)va; /* asked before: area_take(), area_is_there() */
+	return group_has_page(handler->group, va) ? (void *)(uintptr_t)va : NULL;
 }
 
 static u64 host_clock(void *data, bool real)
@@ -118,8 +136,11 @@ static void host_message(void *data, u32 message, u32 m0)
 	(void)data, (void)message, (void)m0;
 }
 
-static void runner_prepare(struct gp_vgpu_handler *handler, enum gp_isa_gfx gfx)
+static void runner_prepare(struct gp_vgpu_handler *handler, const struct gp_vgpu_group *group,
+			   enum gp_isa_gfx gfx, bool saves)
 {
+	handler->group = group;
+	handler->saves = saves;
 	handler->host = (struct gp_isa_host){
 		.data = handler,
 		.page = host_page,
@@ -229,7 +250,7 @@ void gp_vgpu_handler_save(struct gp_vgpu_handler *handler, const struct gp_vgpu_
 		memcpy(handler->copies[i], group->waves[i], sizeof(**handler->copies));
 		handler->copies[i]->group = &copy;
 	}
-	runner_prepare(handler, job->launch.gfx);
+	runner_prepare(handler, group, job->launch.gfx, true);
 	if (area_take(group, own)) {
 		stop = gp_isa_handler_save(&handler->runner, &saving, &failed);
 		if (stop != GP_ISA_SAVED)
@@ -270,7 +291,7 @@ bool gp_vgpu_handler_restore(struct gp_vgpu_handler *handler, const struct gp_vg
 
 	if (!area_is_there(group))
 		return false;
-	runner_prepare(handler, job->launch.gfx);
+	runner_prepare(handler, group, job->launch.gfx, false);
 	stop = gp_isa_handler_restore(&handler->runner, &saving, &failed);
 	if (stop != GP_ISA_RUNNING) {
 		say_failed(handler, group->waves[failed], stop);
