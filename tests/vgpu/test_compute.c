@@ -340,6 +340,16 @@ static void handler_that_runs_wild_is_stopped(void **state)
 	assert_non_null(strstr(said, "address 0x123456789000"));
 }
 
+/* Its waves end instead of coming back; those of the program must not count as ended. */
+static void handler_that_ends_its_waves_loses_none(void **state)
+{
+	static const u32 end[] = {0xbf810000 /* s_endpgm */, 0xbf810000};
+
+	take_words(*state, end, GP_ARRAY_SIZE(end));
+	registers_pass_through_the_save_area(state);
+	assert_int_equal(gave_up, 2);
+}
+
 /* Too small an area: the waves are kept, and nothing is written behind its end. */
 static void waves_that_do_not_fit_are_kept(void **state)
 {
@@ -492,6 +502,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(handler_of_the_driver_does_the_same, setup_handler,
 						teardown_handler),
 		cmocka_unit_test_setup_teardown(handler_that_runs_wild_is_stopped, setup, teardown),
+		cmocka_unit_test_setup_teardown(handler_that_ends_its_waves_loses_none, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(waves_that_do_not_fit_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,

@@ -286,6 +286,7 @@ bool gp_vgpu_handler_restore(struct gp_vgpu_handler *handler, const struct gp_vg
 		.first = group->saved_first,
 		.handler = program_of(job->launch.gfx),
 	};
+	struct gp_isa_group before = group->group;
 	enum gp_isa_stop stop;
 	u32 failed = 0;
 
@@ -295,6 +296,7 @@ bool gp_vgpu_handler_restore(struct gp_vgpu_handler *handler, const struct gp_vg
 	stop = gp_isa_handler_restore(&handler->runner, &saving, &failed);
 	if (stop != GP_ISA_RUNNING) {
 		say_failed(handler, group->waves[failed], stop);
+		group->group = before; /* it may have ended waves of it */
 		return false;
 	}
 	for (u32 i = 0; i < saving.count; i++)
