@@ -350,6 +350,25 @@ static void handler_that_ends_its_waves_loses_none(void **state)
 	assert_int_equal(gave_up, 2);
 }
 
+static void handler_that_cannot_go_on_says_so_a_few_times(void **state)
+{
+	static const u32 end[] = {0xbf810000 /* s_endpgm */, 0xbf810000};
+	struct machine *machine = *state;
+
+	take_words(machine, end, GP_ARRAY_SIZE(end));
+	start(machine, count_on, sizeof(count_on), 64, 64, 3);
+	moves(0);
+	for (u32 i = 0; i < 20; i++) {
+		hold(machine, 3, BYTES - AREA);
+		gp_vgpu_compute_release(machine->compute, 3);
+	}
+	assert_true(gave_up > 1 && gave_up < 10);
+	gp_vgpu_compute_free(machine->compute);
+	assert_non_null(strstr(said, "could not go on 40 times"));
+	machine->compute = gp_vgpu_compute_new(&machine->client, machine->wake_fd);
+	assert_non_null(machine->compute);
+}
+
 /* Too small an area: the waves are kept, and nothing is written behind its end. */
 static void waves_that_do_not_fit_are_kept(void **state)
 {
@@ -504,6 +523,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(handler_that_runs_wild_is_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(handler_that_ends_its_waves_loses_none, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(handler_that_cannot_go_on_says_so_a_few_times,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(waves_that_do_not_fit_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,

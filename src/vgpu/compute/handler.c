@@ -20,7 +20,7 @@
 
 #define HANDLER_AT    (1ull << 47) /* the first address that is the kernel's */
 #define PROGRAMS      2
-#define REPORTS       8 /* lines about differences */
+#define REPORTS       8 /* lines about differences, and as many about failures */
 #define PATH_BYTES    (sizeof(((struct gp_vgpu_client *)0)->directory) + sizeof(GP_VGPU_HANDLER) + 1)
 #define PROGRAM_BYTES ((size_t)PROGRAMS * GP_VGPU_HANDLER_BYTES)
 
@@ -32,6 +32,7 @@ struct gp_vgpu_handler {
 	bool saves;                        /* and write */
 	struct gp_isa_wave *copies[GP_ISA_GROUP_WAVES];
 	u64 saved, restored, different; /* waves */
+	u64 failed;                     /* groups */
 	u64 said;                       /* of those saved, when it last said so */
 };
 
@@ -54,11 +55,14 @@ static u8 *programs_map(const char *directory)
 
 static void say_counts(struct gp_vgpu_handler *handler)
 {
-	char counts[128];
+	char counts[192], failed[64] = "";
 
-	snprintf(counts, sizeof(counts), "%llu waves saved, %llu of them differ; %llu restored",
+	if (handler->failed)
+		snprintf(failed, sizeof(failed), "; could not go on %llu times",
+			 (unsigned long long)handler->failed);
+	snprintf(counts, sizeof(counts), "%llu waves saved, %llu of them differ; %llu restored%s",
 		 (unsigned long long)handler->saved, (unsigned long long)handler->different,
-		 (unsigned long long)handler->restored);
+		 (unsigned long long)handler->restored, failed);
 	gp_vgpu_say("the driver's trap handler: ", counts);
 }
 
@@ -88,7 +92,7 @@ void gp_vgpu_handler_close(struct gp_vgpu_handler *handler)
 {
 	if (!handler)
 		return;
-	if (handler->saved)
+	if (handler->saved || handler->failed)
 		say_counts(handler);
 	if (handler->programs)
 		munmap(handler->programs, PROGRAM_BYTES);
@@ -163,6 +167,8 @@ static void say_failed(struct gp_vgpu_handler *handler, const struct gp_isa_wave
 {
 	char name[GP_ISA_NAME], text[GP_ISA_NAME + 96];
 
+	if (handler->failed++ >= REPORTS)
+		return;
 	gp_isa_describe(&handler->runner, wave, name);
 	snprintf(text, sizeof(text), "%s at word %llu, stop %d, address 0x%llx", name,
 		 (unsigned long long)((wave->pc - program_of(handler->runner.gfx)) / sizeof(u32)),
