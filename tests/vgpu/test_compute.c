@@ -4,6 +4,7 @@
  * once, a held queue stands still, a dropped one is gone, faults and refused instructions are
  * reported, and memory can be unmapped behind a running kernel.
  */
+#include <malloc.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
 #define PATIENT 2000    /* turns of 5 ms */
 #define AREA    0x4000u /* where waves are saved, if a test wants that */
 #define STACK   4096u
+#define WAVE_BYTES                                                                     \
+	(8u * 256 + 112 * 4 + 128 + 64) /* saved of a wave with eight vector registers \
+					 */
 
 /* What vgpu/preload gives: the memory of this test is the GPU's, at its own addresses. */
 static u8 *memory;
@@ -51,6 +55,15 @@ bool gp_vgpu_can_ask(void)
 void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
 {
 	(void)client, (void)event_id;
+}
+
+static size_t no_memory_of; /* calloc() of so many bytes fails */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return count == 1 && size == no_memory_of ? NULL : __real_calloc(count, size);
 }
 
 static char said[256];
@@ -282,7 +295,7 @@ static void registers_pass_through_the_save_area(void **state)
 {
 	struct machine *machine = *state;
 	struct gp_kfd_context_save_area_header *header = (void *)(memory + AREA);
-	const u32 wave_bytes = 8 * 256 + 112 * 4 + 128 + 64;
+	const u32 wave_bytes = WAVE_BYTES;
 	struct gp_vgpu_save_area area;
 	u32 stood, *v2, *stack;
 
@@ -348,6 +361,20 @@ static void handler_that_ends_its_waves_loses_none(void **state)
 	take_words(*state, end, GP_ARRAY_SIZE(end));
 	registers_pass_through_the_save_area(state);
 	assert_int_equal(gave_up, 2);
+}
+
+/* Without memory for it, the area keeps what was written before. */
+static void handler_without_memory_changes_nothing(void **state)
+{
+	static const u32 end[] = {0xbf810000 /* s_endpgm */, 0xbf810000};
+
+	take_words(*state, end, GP_ARRAY_SIZE(end));
+	no_memory_of = WAVE_BYTES;
+	mallopt(M_PERTURB, 0x55); /* no memory has what it held before */
+	registers_pass_through_the_save_area(state);
+	mallopt(M_PERTURB, 0);
+	no_memory_of = 0;
+	assert_int_equal(gave_up, 1); /* restoring needs none */
 }
 
 static void handler_that_cannot_go_on_says_so_a_few_times(void **state)
@@ -522,6 +549,8 @@ int main(void)
 						teardown_handler),
 		cmocka_unit_test_setup_teardown(handler_that_runs_wild_is_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(handler_that_ends_its_waves_loses_none, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(handler_without_memory_changes_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(handler_that_cannot_go_on_says_so_a_few_times,
 						setup, teardown),

@@ -197,6 +197,17 @@ static void compare(struct gp_vgpu_handler *handler, u64 address, const u8 *own,
 	}
 }
 
+/* The `bytes` at this address of the area, or NULL. */
+static u8 *area_copy(u64 address, u32 bytes)
+{
+	u8 *copy = malloc(bytes);
+
+	if (!copy || !gp_vgpu_copy_in(copy, address, bytes))
+		return copy;
+	free(copy);
+	return NULL;
+}
+
 /* What is in the area now, wave after wave, into `own`; zeros instead. */
 static bool area_take(const struct gp_vgpu_group *group, u8 *own[GP_ISA_GROUP_WAVES])
 {
@@ -208,10 +219,9 @@ static bool area_take(const struct gp_vgpu_group *group, u8 *own[GP_ISA_GROUP_WA
 		if (!group->saved[i])
 			continue;
 		bytes = gp_isa_saved_bytes(group->waves[i], i == group->saved_first);
-		own[i] = malloc(bytes);
+		own[i] = area_copy(group->saved[i], bytes);
 		zeros = calloc(1, bytes);
-		done = own[i] && zeros && !gp_vgpu_copy_in(own[i], group->saved[i], bytes) &&
-		       !gp_vgpu_copy_out(group->saved[i], zeros, bytes);
+		done = own[i] && zeros && !gp_vgpu_copy_out(group->saved[i], zeros, bytes);
 		free(zeros);
 		if (!done)
 			return false;
@@ -272,10 +282,9 @@ static bool area_is_there(const struct gp_vgpu_group *group)
 
 	for (u32 i = 0; i < group->group.waves && all; i++) {
 		u32 bytes = gp_isa_saved_bytes(group->waves[i], i == group->saved_first);
-		u8 *buffer = group->saved[i] ? malloc(bytes) : NULL;
+		u8 *buffer = group->saved[i] ? area_copy(group->saved[i], bytes) : NULL;
 
-		all = !group->saved[i] ||
-		      (buffer && !gp_vgpu_copy_in(buffer, group->saved[i], bytes));
+		all = !group->saved[i] || buffer;
 		free(buffer);
 	}
 	return all;
