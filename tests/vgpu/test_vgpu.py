@@ -452,6 +452,19 @@ class Kept(Machine):
             os.close(end)
             self.assertFalse(os.path.exists(directory))
 
+    def test_files_are_looked_for_where_it_was_started(self):
+        with open(os.path.join(self.place, "handler.h"), "w") as out:
+            for name in ("cwsr_trap_aldebaran_hex", "cwsr_trap_gfx9_4_3_hex"):
+                out.write(f"static const uint32_t {name}[] = {{\n\t0xbf810000, 0xbf810000,\n}};\n")
+        data = os.path.join(os.path.dirname(__file__), "..", "..", "data")
+        for source, copy in (("kernels.json", "costs.json"), ("gpus/mi210.json", "gpu.json")):
+            shutil.copyfile(os.path.join(data, source), os.path.join(self.place, copy))
+        for options in (("--compute", "on", "--trap-handler", "handler.h"), ("--kernels", "costs.json"),
+                        ("--gpu", "./gpu.json")):
+            done = self.vgpu("start", *options, cwd=self.place)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.vgpu("stop").returncode, 0)
+
     def test_a_second_start_is_refused(self):
         self.assertEqual(self.vgpu("start").returncode, 0)
         done = self.vgpu("start")

@@ -147,11 +147,12 @@ static int write_kernels(const struct gp_vgpu_options *options, const char *dire
 }
 
 /* A descriptor of the caller that stayed open in the server would keep the reader of a pipe
- * waiting. */
+ * waiting; its directory would keep a file system mounted. */
 static void let_go(int first, int second)
 {
 	int null = open("/dev/null", O_RDWR);
 
+	(void)!chdir("/");
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
@@ -376,8 +377,6 @@ static void keep(void *data)
 
 	close(start->wait);
 	reset_signals();
-	if (chdir("/"))
-		_exit(GP_VGPU_FAILED);
 	snprintf(path, sizeof(path), "%s/log", start->directory);
 	log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	exit(serve(start->options, start->directory, start->ready, log_fd, start->diag));
