@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Starting a machine when the system refuses a lock or a pipe: an error, and nothing left behind.
- */
+/* Starting a machine when the system refuses a lock or a pipe, or when its server ends: an error,
+ * and nothing left behind. */
 #include "testlib.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -27,6 +28,21 @@ int __wrap_pipe2(int fds[2], int flags)
 {
 	errno = pipe_error;
 	return pipe_error ? -1 : __real_pipe2(fds, flags);
+}
+
+/* The first that a server does is to read these: it can be killed there. */
+static bool kill_server;
+
+int __real_gp_gpufile_kernels_load(const char *path, struct gp_diag *diag,
+				   struct gp_gpufile_kernel **kernels, size_t *count);
+int __wrap_gp_gpufile_kernels_load(const char *path, struct gp_diag *diag,
+				   struct gp_gpufile_kernel **kernels, size_t *count);
+int __wrap_gp_gpufile_kernels_load(const char *path, struct gp_diag *diag,
+				   struct gp_gpufile_kernel **kernels, size_t *count)
+{
+	if (kill_server)
+		raise(SIGKILL);
+	return __real_gp_gpufile_kernels_load(path, diag, kernels, count);
 }
 
 static char runtime[64];
@@ -81,11 +97,48 @@ static void a_refused_pipe_leaves_no_directory(void **state)
 	pipe_error = 0;
 }
 
+/* What we say: the server has another copy of the sink. */
+static void start_says(bool private_machine, const char *expected)
+{
+	const struct gp_vgpu_options options = {.gpu = "mi308x",
+						.name = "ended",
+						.kernels = "/no/such.json"};
+	struct gp_vgpu_machine machine = {0};
+	struct test_diag sink = TEST_DIAG;
+
+	fflush(NULL); /* the server's exit() would print it once more */
+	assert_int_equal(private_machine ? gp_vgpu_start_private(&options, &sink.diag, &machine)
+					 : gp_vgpu_start_kept(&options, &sink.diag, &machine),
+			 -EIO);
+	assert_non_null(strstr(gp_buf_str(&sink.text), expected));
+	assert_int_equal(sink.errors, *expected ? 1 : 0);
+	gp_buf_free(&sink.text);
+	assert_int_not_equal(access(machine.directory, F_OK), 0);
+}
+
+static void a_server_that_is_killed_is_reported(void **state)
+{
+	(void)state;
+	kill_server = true;
+	start_says(true, "the virtual GPU did not start");
+	start_says(false, "the virtual GPU did not start");
+	kill_server = false;
+}
+
+static void a_server_that_said_why_is_not(void **state)
+{
+	(void)state;
+	start_says(true, "");
+	start_says(false, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_refused_lock_starts_no_machine),
 		cmocka_unit_test(a_refused_pipe_leaves_no_directory),
+		cmocka_unit_test(a_server_that_is_killed_is_reported),
+		cmocka_unit_test(a_server_that_said_why_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -212,6 +212,11 @@ class ExitStatus(Machine):
         self.assertIn("/no/such.json", done.stderr)
         self.assertEqual(self.vgpu("--kernels", "/no/such.json", "--", "true").returncode, 125)
 
+    def test_a_machine_that_cannot_start_says_why_and_nothing_else(self):
+        for arguments in (("--kernels", "/no/such.json", "--", "true"), ("start", "--kernels", "/no/such.json")):
+            done = self.vgpu(*arguments)
+            self.assertRegex(done.stderr, r"\Agpreempt vgpu: cannot .*/no/such\.json.*\n\Z")
+
     def test_a_place_of_somebody_else_is_refused(self):
         open_place = os.path.join(self.place, "gpreempt")
         os.mkdir(open_place)

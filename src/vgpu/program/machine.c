@@ -192,11 +192,34 @@ static void retire(struct gp_vgpu_server *server, const char *directory, char *g
 		snprintf(gone, size, "%s", directory);
 }
 
+/* What a server writes to the pipe if it does not start; gp_vgpu_server_run() writes something
+ * else. */
+#define SAID_WHY '!'
+
+/* Notices whether the caller has read of an error. */
+struct noticing {
+	struct gp_diag diag;
+	struct gp_diag *to;
+	bool to_log; /* not any more */
+	bool error;
+};
+
+static void notice(struct gp_diag *diag, enum gp_severity severity, const char *text)
+{
+	struct noticing *noticing = gp_container(diag, struct noticing, diag);
+
+	noticing->error |= severity == GP_ERROR && !noticing->to_log;
+	if (noticing->to && noticing->to->emit)
+		noticing->to->emit(noticing->to, severity, text);
+}
+
 /* The server, from fork to exit. Its directory goes with it. */
 static int serve(const struct gp_vgpu_options *options, const char *directory, int ready_fd,
-		 int log_fd, struct gp_diag *diag)
+		 int log_fd, struct gp_diag *to)
 {
 	struct gp_vgpu_server_options server_options = options->server;
+	struct noticing noticing = {.diag = {.emit = notice}, .to = to};
+	struct gp_diag *diag = &noticing.diag;
 	char gone[PATH_MAX];
 	bool ours = true;
 	struct gp_vgpu_gpufile file;
@@ -210,8 +233,7 @@ static int serve(const struct gp_vgpu_options *options, const char *directory, i
 		let_go(ready_fd, log_fd);
 		error = gp_vgpu_server_start(server, &server_options, &file, diag);
 		if (!error) {
-			if (log_fd >= 0)
-				dup2(log_fd, STDERR_FILENO);
+			noticing.to_log = log_fd >= 0 && dup2(log_fd, STDERR_FILENO) >= 0;
 			error = gp_vgpu_server_run(server, ready_fd);
 			gp_vgpu_server_look_home(server);
 			ours = !server->gone;
@@ -225,19 +247,26 @@ static int serve(const struct gp_vgpu_options *options, const char *directory, i
 	free(server);
 	if (ours)
 		remove_tree(directory);
+	if (error && noticing.error) /* it never ran: the pipe is still open */
+		(void)!write(ready_fd, &(char){SAID_WHY}, 1);
 	return error ? GP_VGPU_FAILED : 0;
 }
 
-/* A byte when the server is ready; its end, when it is not going to be. */
-static int wait_ready(int fd)
+/* A byte when the server is ready; SAID_WHY or its end, when it is not going to be. `error`: it was
+ * not even forked. */
+static int wait_ready(int fd, int error, struct gp_diag *diag)
 {
-	char byte;
+	char byte = 0;
 	ssize_t n;
 
 	do
-		n = read(fd, &byte, 1);
+		n = error ? 0 : read(fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
-	return n == 1 ? 0 : -EIO;
+	if (n == 1)
+		return byte == SAID_WHY ? -EIO : 0;
+	return gp_fail(diag, error ? error : -EIO,
+		       "the virtual GPU did not start; 'gpreempt vgpu status' lists "
+		       "machines, and 'gpreempt vgpu stop' removes one that hangs");
 }
 
 static int make_directory(const char *path, struct gp_diag *diag)
@@ -329,14 +358,11 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	}
 	error = out->server < 0 ? -errno : 0;
 	close(ready[1]);
-	error = error ? error : wait_ready(ready[0]);
+	error = wait_ready(ready[0], error, diag);
 	close(ready[0]);
 	if (error)
 		gp_vgpu_stop_private(out);
-	return error ? gp_fail(diag, error,
-			       "the virtual GPU did not start; 'gpreempt vgpu status' lists "
-			       "machines, and 'gpreempt vgpu stop' removes one that hangs")
-		     : 0;
+	return error;
 }
 
 void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
@@ -424,14 +450,11 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	error = gp_spawn_detached(keep,
 				  &(struct keeping){options, directory, ready[0], ready[1], diag});
 	close(ready[1]);
-	error = error ? error : wait_ready(ready[0]);
+	error = wait_ready(ready[0], error, diag);
 	close(ready[0]);
-	if (!error)
-		return 0;
-	remove_tree(directory);
-	return gp_fail(diag, error,
-		       "the virtual GPU did not start; 'gpreempt vgpu status' lists "
-		       "machines, and 'gpreempt vgpu stop' removes one that hangs");
+	if (error)
+		remove_tree(directory);
+	return error;
 }
 
 int gp_vgpu_start_kept(const struct gp_vgpu_options *options, struct gp_diag *diag,
