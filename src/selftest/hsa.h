@@ -48,7 +48,6 @@ _Static_assert(sizeof(struct gp_selftest_hsa_queue) == 40, "hsa_queue_t");
 /* Functions return an hsa_status_t: 0 is success. Agents and signals are handles. */
 struct gp_selftest_hsa {
 	int (*init)(void);
-	int (*shut_down)(void);
 	int (*status_string)(int status, const char **text);
 	int (*iterate_agents)(int (*found)(uint64_t agent, void *data), void *data);
 	int (*agent_get_info)(uint64_t agent, int what, void *value);
@@ -57,7 +56,6 @@ struct gp_selftest_hsa {
 					  void *data),
 			    void *data, uint32_t private_bytes, uint32_t group_bytes,
 			    struct gp_selftest_hsa_queue **queue);
-	int (*queue_destroy)(struct gp_selftest_hsa_queue *queue);
 	uint64_t (*queue_add_write_index)(const struct gp_selftest_hsa_queue *queue,
 					  uint64_t count);
 	uint64_t (*queue_read_index)(const struct gp_selftest_hsa_queue *queue);

@@ -55,12 +55,10 @@ static long load(struct gp_selftest_kernel_work *work)
 		const char *name;
 	} names[] = {
 		{&hsa->init, "hsa_init"},
-		{&hsa->shut_down, "hsa_shut_down"},
 		{&hsa->status_string, "hsa_status_string"},
 		{&hsa->iterate_agents, "hsa_iterate_agents"},
 		{&hsa->agent_get_info, "hsa_agent_get_info"},
 		{&hsa->queue_create, "hsa_queue_create"},
-		{&hsa->queue_destroy, "hsa_queue_destroy"},
 		{&hsa->queue_add_write_index, "hsa_queue_add_write_index_screlease"},
 		{&hsa->queue_read_index, "hsa_queue_load_read_index_scacquire"},
 		{&hsa->signal_create, "hsa_signal_create"},
@@ -415,7 +413,7 @@ int main(int argc, char **argv)
 	while (read(STDIN_FILENO, &command, 1) == 1 && obey(&work, command))
 		;
 	open_gate(&work);
-	for (uint32_t q = 0; q < work.queue_count; q++)
-		work.hsa.queue_destroy(work.queues[q]);
-	return work.hsa.shut_down() ? 1 : 0;
+	/* The queues end with the process: see gp_selftest_work_create_ns(). hsa_shut_down() destroys
+	 * queues of its own while ours exist. */
+	return 0;
 }

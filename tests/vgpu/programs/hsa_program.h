@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* HSA for test programs: the first CPU and GPU, their memory, queues, an empty kernel, packets. */
+/*
+ * HSA for test programs: the first CPU and GPU, their memory, queues, an empty kernel, packets.
+ *
+ * A program with several queues ends with them, without hsa_queue_destroy() and hsa_shut_down():
+ * all queues share one event, which resets itself. In ROCr before event ages (KFD 1.14) the thread
+ * that handles errors can take the wake-up of a queue that is destroyed while another exists, one
+ * of ROCr's own as well, and destroying it then never ends.
+ */
 #ifndef GP_PROGRAMS_HSA_PROGRAM_H
 #define GP_PROGRAMS_HSA_PROGRAM_H
 
