@@ -32,15 +32,48 @@ void gp_daemon_account_request(struct gp_daemon_client *client,
 	gp_daemon_spread_add(&client->daemon->metrics.request[client->job->spec.class], took);
 }
 
+/* One that is under way takes at least as long as it has: it counts once that is more than the
+ * usual time. Otherwise a server with more work than it can do would look as fast as it was before.
+ */
+static void add_open(struct gp_daemon_latency *latency, u64 usual, u64 since)
+{
+	u64 now = gp_monotonic_ns(), age = now - GP_MIN(since, now);
+
+	if (usual == UINT64_MAX || age > usual)
+		gp_daemon_latency_add(latency, age);
+}
+
+static void add_open_requests(struct gp_daemon_latency *latency, u64 usual,
+			      const struct gp_daemon_requests *requests)
+{
+	for (u32 i = 0; i < GP_MIN(requests->count, (u32)GP_DAEMON_REQUESTS); i++) {
+		u64 begun = requests->begun[(requests->first + i) % GP_DAEMON_REQUESTS];
+
+		if (begun != UINT64_MAX)
+			add_open(latency, usual, begun);
+	}
+}
+
 void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out)
 {
-	const struct gp_daemon_latency *latency =
-		job->requests.count ? &job->requests : &job->bursts;
+	bool announces = job->requests.count != 0;
+	struct gp_daemon_latency latency;
+	u64 usual;
 
-	out->latency_of = job->requests.count != 0;
-	out->latency_count = latency->count;
-	out->latency_p50_ns = gp_daemon_latency_at(latency, 500);
-	out->latency_p99_ns = gp_daemon_latency_at(latency, 990);
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients)
+		announces |= client->requests.count != 0;
+	latency = announces ? job->requests : job->bursts;
+	usual = gp_daemon_latency_at(&latency, 500);
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		if (announces)
+			add_open_requests(&latency, usual, &client->requests);
+		else if (client->busy)
+			add_open(&latency, usual, client->busy_since);
+	}
+	out->latency_of = announces;
+	out->latency_count = latency.count;
+	out->latency_p50_ns = gp_daemon_latency_at(&latency, 500);
+	out->latency_p99_ns = gp_daemon_latency_at(&latency, 990);
 }
 
 static void view(struct gp_daemon *daemon, const struct gp_daemon_job *job,

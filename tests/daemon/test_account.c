@@ -130,6 +130,35 @@ static void announced_requests_replace_bursts(void **state)
 	rig_free(rig);
 }
 
+/* Under overload work is always there, and no burst and no request ends in time. */
+static void one_under_way_counts_with_its_time_so_far(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_request request = {.now_ns = gp_monotonic_ns(), .begin = 1, .open = 1};
+
+	(void)state;
+	for (u32 i = 0; i < 20; i++) {
+		work(rig, high, true);
+		work(rig, high, false);
+	}
+	work(rig, high, true);
+	pass(rig, 100);
+	assert_int_equal(view(rig, high).latency_count, 21);
+	assert_int_equal(view(rig, high).latency_of, 0);
+	assert_true(view(rig, high).latency_p50_ns < 100 * GP_NS_PER_MS);
+	assert_true(view(rig, high).latency_p99_ns >= 100 * GP_NS_PER_MS);
+	/* It is not counted twice when it ends. */
+	work(rig, high, false);
+	assert_int_equal(view(rig, high).latency_count, 21);
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	pass(rig, 30);
+	assert_int_equal(view(rig, high).latency_of, 1);
+	assert_int_equal(view(rig, high).latency_count, 1);
+	assert_true(view(rig, high).latency_p99_ns >= 30 * GP_NS_PER_MS);
+	rig_free(rig);
+}
+
 static void waiting_is_counted_once_and_not_from_the_start_of_the_backlog(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -258,6 +287,7 @@ int main(void)
 		cmocka_unit_test(requests_are_matched_with_their_begins),
 		cmocka_unit_test(a_job_that_ended_keeps_its_totals),
 		cmocka_unit_test(announced_requests_replace_bursts),
+		cmocka_unit_test(one_under_way_counts_with_its_time_so_far),
 		cmocka_unit_test(waiting_is_counted_once_and_not_from_the_start_of_the_backlog),
 		cmocka_unit_test(idle_jobs_have_no_backlog),
 		cmocka_unit_test(observed_and_real_holds_are_not_added),

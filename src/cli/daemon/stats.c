@@ -313,17 +313,24 @@ const struct gp_command gp_cli_stats = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show totals of what gpreemptd did or, in observe mode, would have done"),
-	.description = N_("Prints preemptions, time held, operations and their duration, latencies "
-			  "by class, and\n"
-			  "how often each reason applied since gpreemptd started. With mode = "
-			  "observe, estimates\n"
-			  "how much time mode = act would have saved.\n"
-			  "\n"
-			  "With --jobs, --pid, --group, --user, --cgroup or --since, lists "
-			  "individual jobs instead:\n"
-			  "time run and held, suspensions, and latency percentiles of announced "
-			  "requests or, if\n"
-			  "there are none, of bursts of work."),
+	.description = N_(
+		"Prints preemptions, time held, operations and their duration, latencies "
+		"by class, and\n"
+		"how often each reason applied since gpreemptd started. With mode = "
+		"observe, estimates\n"
+		"how much time mode = act would have saved.\n"
+		"\n"
+		"With --jobs, --pid, --group, --user, --cgroup or --since, lists "
+		"individual jobs instead:\n"
+		"time run and held, suspensions, and latency percentiles. LATENCY OF requests is "
+		"what users\n"
+		"of the program wait for; only programs that announce requests have it. "
+		"LATENCY OF bursts is\n"
+		"the time in which a program had work without a break, with any number of "
+		"requests in it.\n"
+		"What is under way counts with its time so far once that is longer than usual. "
+		"BACKLOG is\n"
+		"the number of packets that have not been started."),
 	.options = options,
 	.examples = "  gpreempt stats\n"
 		    "  gpreempt stats --group training --since 1h\n"

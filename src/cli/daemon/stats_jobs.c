@@ -143,9 +143,10 @@ static void add_columns(struct gp_doc *doc, struct sides shown)
 		{"waited_ns", "WAITED", true},
 		{"latency_p50_ns", N_("LATENCY P50"), true},
 		{"latency_p99_ns", N_("LATENCY P99"), true},
+		{"latency_of", N_("LATENCY OF"), false},
+		{"backlog", "BACKLOG", true},
 		{"group", "GROUP", false},
 		{"name", "NAME", false},
-		{"latency_of", NULL, false},
 		{"latency_count", NULL, true},
 		{"preempted", NULL, true},
 		{"would_preempted", NULL, true},
@@ -161,6 +162,13 @@ static void add_columns(struct gp_doc *doc, struct sides shown)
 		if (columns[i].right)
 			gp_doc_right(doc);
 	}
+}
+
+/* Only a program that announces its requests shows how long its users wait. */
+static struct gp_show_value latency_of(const struct gp_proto_msg_job *job)
+{
+	return job->latency_of ? gp_v_as(gp_v_text("requests"), _("requests"))
+			       : gp_v_as(gp_v_text("bursts"), _("bursts"));
 }
 
 static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *account)
@@ -187,9 +195,11 @@ static void add_row(struct gp_doc *doc, const struct gp_proto_msg_account *accou
 	gp_doc_cell(doc, gp_v_ns(job->waited_ns));
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p50_ns)));
 	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(job->latency_p99_ns)));
+	gp_doc_cell(doc, gp_v_if(timed, latency_of(job)));
+	gp_doc_cell(doc,
+		    gp_v_if(!ended && job->backlog != GP_DAEMON_UNKNOWN, gp_v_count(job->backlog)));
 	gp_doc_cell(doc, gp_v_text_or_missing(job->group));
 	gp_doc_cell(doc, gp_v_text(job->name));
-	gp_doc_cell(doc, gp_v_if(timed, gp_v_text(job->latency_of ? "requests" : "bursts")));
 	gp_doc_cell(doc, gp_v_count(job->latency_count));
 	gp_doc_cell(doc, gp_v_count(job->preempted));
 	gp_doc_cell(doc, gp_v_count(job->would_preempted));
