@@ -150,6 +150,18 @@ static void answer(const struct settings *settings, u32 pid, u32 priority,
 	(void)gp_cli_answer(doc, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT, diag);
 }
 
+/* A stopped process changes nothing. The request waits in the socket of its agent or, where nothing
+ * of it is asked (NVIDIA), in the holder. */
+static bool is_requested(struct gpreempt_target *target, u32 pid, int error)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	if (error == -ETIME)
+		return gp_cli_target_stopped(pid);
+	return !error && gpreempt_target_info(target, &info) == 0 &&
+	       info.mechanism == GPREEMPT_NV_SUSPEND && gp_cli_target_stopped(pid);
+}
+
 static int renice(const struct gp_command *command, const struct settings *settings, u32 pid,
 		  u32 priority)
 {
@@ -171,8 +183,7 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	}
 	if (!error)
 		error = gpreempt_target_set_priority(target, priority);
-	/* The request waits in the socket of its agent. */
-	bool later = target && error == -ETIME && gp_cli_target_stopped(pid);
+	bool later = target && is_requested(target, pid, error);
 	if (error && !later) {
 		gp_cli_target_failed(pid, target, 0, error, gpreempt_error(context),
 				     settings->words, &sink.diag);

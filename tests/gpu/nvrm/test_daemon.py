@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -34,6 +35,21 @@ class Daemon(DaemonStage):
         done = self.gpreempt("renice", "online", str(first.process.pid))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.until(lambda: self.slices() == [ONLINE_US, OFFLINE_US], "renice changes nothing")
+
+    def test_a_changed_priority_of_a_stopped_program_is_requested(self):
+        self.start_daemon()
+        pid = self.program("--class", "offline").process.pid
+        self.until(lambda: len(self.jobs()) == 1, "no job")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                self.until(lambda: stat.seek(0) == 0 and stat.read().rsplit(")", 1)[1].split()[0] == "T", "it is not stopped")
+            done = self.gpreempt("renice", "online", str(pid))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout, f"process {pid}: priority 2000 requested; it takes effect when the process continues\n")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.assertEqual(self.gpreempt("renice", "online", str(pid)).stdout, f"process {pid}: priority 2000\n")
 
     def test_a_program_without_an_agent_is_taken_by_a_rule(self):
         # A program of its own: other tests' are none of this daemon's business.
