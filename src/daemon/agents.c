@@ -61,6 +61,18 @@ static void keep_rate(struct gp_daemon_client *client)
 		gp_timer_set(&daemon->loop, &client->timer, client->second_start + GP_NS_PER_S);
 }
 
+static void drop(struct gp_daemon_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+	u64 start = gp_daemon_question_clock();
+	u32 uid = client->who.uid;
+	bool leaves = client->job != NULL;
+
+	gp_daemon_client_free(client);
+	if (leaves)
+		gp_daemon_join_charge(daemon, uid, start);
+}
+
 static void agent_ready(struct gp_watch *watch, u32 events)
 {
 	struct gp_daemon_client *client = gp_container(watch, struct gp_daemon_client, watch);
@@ -70,14 +82,19 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 	/* While it is paused only its end is reported. */
 	if (watch->paused) {
 		if (events & (EPOLLHUP | EPOLLERR))
-			gp_daemon_client_free(client);
+			drop(client);
 		return;
 	}
 	error = gp_wire_receive(watch->fd, &daemon->message, 0);
 	if (error == -EAGAIN)
 		return;
 	if (!error) {
+		bool joins = !client->job;
+		u64 start = gp_daemon_question_clock();
+
 		error = gp_daemon_agent_message(client, &daemon->message);
+		if (joins)
+			gp_daemon_join_charge(daemon, client->who.uid, start);
 		if (daemon->message.fd >= 0)
 			close(daemon->message.fd);
 	}
@@ -93,7 +110,7 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 		else if (say)
 			gp_diag(daemon->diag, GP_WARNING, "ignoring the agent in process %u: %s",
 				client->who.pid, strerror(-error));
-		gp_daemon_client_free(client);
+		drop(client);
 		return;
 	}
 	keep_rate(client);
@@ -142,8 +159,15 @@ static void connect_to(struct gp_daemon_client *client)
 	struct gp_daemon *daemon = client->daemon;
 	pid_t pid;
 	uid_t uid;
-	int fd = -1, error = try_connect(client, &fd);
+	int fd = -1, error;
 
+	/* Programs that come and go all the time wait; those of other users do not. */
+	if (client->who.uid != geteuid() && gp_daemon_question_waits(daemon, client->who.uid)) {
+		gp_timer_set(&daemon->loop, &client->timer,
+			     gp_monotonic_ns() + GP_DAEMON_JOIN_WAIT_NS);
+		return;
+	}
+	error = try_connect(client, &fd);
 	if (error == -EAGAIN && ++client->tries < GP_DAEMON_CONNECT_TRIES) {
 		gp_timer_set(&daemon->loop, &client->timer,
 			     gp_monotonic_ns() + (TRY_AGAIN_NS << client->tries));

@@ -103,6 +103,11 @@ u64 gp_daemon_question_clock(void);
 /* An answer to this user took so long; its peers may have to wait from now on. */
 void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns);
 bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid);
+/* A program of another user joins or leaves its job: charged as a question, by the processor time
+ * since `start` and its line of the record. */
+#define GP_DAEMON_JOIN_COST_NS (100 * GP_NS_PER_US)
+#define GP_DAEMON_JOIN_WAIT_NS (20 * GP_NS_PER_MS)
+void gp_daemon_join_charge(struct gp_daemon *daemon, uid_t uid, u64 start);
 /* Whether a message about a program of this user may go to the log: ten, then one every 10 s. */
 bool gp_daemon_user_may_log(struct gp_daemon *daemon, uid_t uid);
 

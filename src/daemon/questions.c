@@ -67,6 +67,14 @@ void gp_daemon_question_charge(struct gp_daemon *daemon, uid_t uid, u64 cost_ns)
 		gp_timer_set(&daemon->loop, &daemon->question_timer, now + PAUSE_MIN_NS);
 }
 
+void gp_daemon_join_charge(struct gp_daemon *daemon, uid_t uid, u64 start)
+{
+	if (uid != geteuid())
+		gp_daemon_question_charge(daemon, uid,
+					  gp_daemon_question_clock() - start +
+						  GP_DAEMON_JOIN_COST_NS);
+}
+
 bool gp_daemon_question_waits(struct gp_daemon *daemon, uid_t uid)
 {
 	return asker_of(daemon, uid)->paused;

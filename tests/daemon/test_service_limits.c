@@ -239,6 +239,44 @@ static void a_user_that_sets_again_and_again_waits(void **state)
 	rig_free(rig);
 }
 
+/* Joining and leaving all the time costs the daemon's time as questions do. */
+static void a_user_whose_programs_come_and_go_waits_and_others_do_not(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *one, *late, *other;
+	char path[128];
+	u64 before;
+
+	(void)state;
+	if (geteuid() != 0) {
+		rig_free(rig);
+		skip();
+	}
+	rig_agent_uid = FLOODER;
+	one = agent_known(rig, 2, 500);
+	assert_non_null(flooder(rig));
+	before = flooder(rig)->paid_ns;
+	pid_t pid = one->pid;
+	agent_end(one);
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)pid));
+	assert_true(flooder(rig)->paid_ns >= before + 20 * GP_DAEMON_JOIN_COST_NS);
+	gp_daemon_question_charge(rig->daemon, FLOODER, 60 * GP_NS_PER_S);
+	assert_true(flooder(rig)->paused);
+	late = agent_new(rig, 2, 500);
+	/* It would have made its socket itself. */
+	snprintf(path, sizeof(path), "%s/agents/%zu.sock", rig->directory, rig->agents);
+	assert_int_equal(chown(path, FLOODER, (gid_t)-1), 0);
+	rig_agent_uid = 0;
+	other = agent_known(rig, 2, 500);
+	assert_non_null(gp_daemon_host_client(rig->daemon, (u32)other->pid));
+	assert_null(gp_daemon_host_client(rig->daemon, (u32)late->pid));
+	/* It is not forgotten. */
+	flooder(rig)->paid_ns = gp_monotonic_ns();
+	gp_timer_set(&rig->daemon->loop, &rig->daemon->question_timer, gp_monotonic_ns());
+	agent_await(rig, late);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +287,7 @@ int main(void)
 		cmocka_unit_test(a_second_daemon_is_refused),
 		cmocka_unit_test(a_user_that_asks_all_the_time_waits_and_others_do_not),
 		cmocka_unit_test(a_user_that_sets_again_and_again_waits),
+		cmocka_unit_test(a_user_whose_programs_come_and_go_waits_and_others_do_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
