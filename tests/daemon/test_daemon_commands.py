@@ -82,6 +82,12 @@ class Commands(unittest.TestCase):
                 self.assertIn(f"cannot use the socket directory {self.env['GPREEMPT_DIR']}: {reason}", done.stderr)
                 self.assertNotIn("root", done.stderr)
 
+    def test_the_daemon_says_which_process_ended_it(self):
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        self.daemon.terminate()
+        self.assertIn(f"exiting: signal {signal.SIGTERM:d} from process {os.getpid()}\n", self.daemon.communicate(timeout=LIMIT)[1])
+        self.assertEqual(self.daemon.returncode, 0)
+
     def test_an_old_command_is_refused_in_its_own_version(self):
         """A version 1 header is all that an old gpreempt can read: the refusal has it, and a sentence."""
         self.start("--config", self.file("[daemon]\nmode = observe\n"))
