@@ -21,7 +21,8 @@
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
 #endif
 
-/* A descriptor that can write-protect shared memory, or -errno. */
+/* Named ioctl() would be the preload library's own, which asks ld.so and so the application's
+ * allocator. A descriptor that can write-protect shared memory, or -errno. */
 static inline int gp_vgpu_faultfd_open(void)
 {
 	struct uffdio_api api = {
@@ -33,9 +34,9 @@ static inline int gp_vgpu_faultfd_open(void)
 	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
 		return -errno;
-	if (ioctl(fd, UFFDIO_API, &api)) {
+	if (syscall(SYS_ioctl, fd, UFFDIO_API, &api)) {
 		error = errno;
-		close(fd);
+		syscall(SYS_close, fd);
 		return -error;
 	}
 	return fd;

@@ -13,6 +13,7 @@
 
 #include "testlib.h"
 #include "vgpu/cp/cp_state.h"
+#include "vgpu/heap.h"
 
 #define FAKE_MEMORY (4u << 20)
 #define FAKE_GPU_ID 0x1234u
@@ -144,8 +145,8 @@ static inline int fake_teardown(void **state)
 	munmap(cp->rings, GP_VGPU_MAX_QUEUES * sizeof(*cp->rings));
 	munmap(cp->records, GP_CP_RECORDS * sizeof(*cp->records));
 	munmap(cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
-	free(cp->kernels);
-	free(cp);
+	gp_vgpu_free(cp->kernels);
+	gp_vgpu_free(cp);
 	close(fake->client.work_fd);
 	close(fake->bell_fd);
 	munmap(fake->memory, FAKE_MEMORY);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "standin.h"
 
+#include "vgpu/heap.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -186,7 +188,7 @@ int standin_teardown(void **state)
 	gp_vgpu_memory_destroy(standin.client.memory);
 	gp_vgpu_events_destroy(standin.client.events);
 	gp_vgpu_svm_destroy(standin.client.svm);
-	free(standin.client.queues);
+	gp_vgpu_free(standin.client.queues);
 	close(standin.kfd);
 	close(standin.render);
 	return 0;

@@ -15,6 +15,7 @@ DEVICE = os.path.join(PROGRAMS, "client_device")
 FILES = os.path.join(PROGRAMS, "client_files")
 SHARE = os.path.join(PROGRAMS, "client_share")
 THREADS = os.path.join(PROGRAMS, "client_threads")
+STRICT = os.path.join(PROGRAMS, "libstrict_malloc.so")
 LIBRARY = os.path.join(os.path.dirname(BIN), "lib", "libgpreempt_vgpu.so")
 LIMIT = 60
 
@@ -66,6 +67,13 @@ class Client(unittest.TestCase):
 
     def test_runtime_enabled_by_the_machine(self):
         self.run_on("--runtime-enable")
+
+    def test_the_application_has_an_allocator_that_unmaps_with_its_lock_held(self):
+        for compute in "off", "on":
+            for program in DEVICE, THREADS:
+                done = subprocess.run([VGPU, "--compute", compute, "--", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, env=dict(self.env, LD_PRELOAD=STRICT, KEEPS_FREED="1"), timeout=LIMIT)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def start(self):
         subprocess.run([VGPU, "start"], env=self.env, check=True, stdout=subprocess.DEVNULL)

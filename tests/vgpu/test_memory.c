@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "abi/kfd_driver.h"
+#include "vgpu/heap.h"
 #include "vgpu/preload/memory.h"
 
 #define VA 0x200000000ull
@@ -342,7 +343,7 @@ static void intervals_stay_sorted_and_apart(void **state)
 	assert_null(gp_vgpu_intervals_find(&set, 502));
 	assert_false(gp_vgpu_intervals_overlap(&set, 495, 510));
 	assert_true(gp_vgpu_intervals_overlap(&set, 494, 510));
-	free(set.items);
+	gp_vgpu_free(set.items);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, standin_setup, standin_teardown)

@@ -3,12 +3,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "vgpu/compute/job.h"
+#include "vgpu/heap.h"
 
 #define BATCH       8192 /* instructions between two looks at what others want */
 #define BATCHES     64   /* of a group before the next one */
@@ -102,6 +103,8 @@ static void *worker_thread(void *data)
 
 	pthread_setname_np(pthread_self(), "gpreempt-wave");
 	pthread_mutex_lock(&compute->lock);
+	while (!compute->ending && worker >= compute->workers + compute->worker_count)
+		pthread_cond_wait(&compute->work, &compute->lock); /* until it is counted */
 	while (!compute->ending) {
 		struct gp_vgpu_job *job;
 		struct gp_vgpu_group *group = find_work(compute, &job);
@@ -122,7 +125,7 @@ static int worker_start(struct gp_vgpu_worker *worker)
 	sigset_t all, before;
 	int result;
 
-	worker->runner.cache = calloc(1, gp_isa_cache_bytes());
+	worker->runner.cache = gp_vgpu_alloc(gp_isa_cache_bytes());
 	if (!worker->runner.cache)
 		return -ENOMEM;
 	pthread_attr_init(&attributes);
@@ -133,32 +136,41 @@ static int worker_start(struct gp_vgpu_worker *worker)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	if (result)
-		free(worker->runner.cache);
+		gp_vgpu_free(worker->runner.cache);
 	return -result;
 }
 
-static int workers_start(struct gp_vgpu_compute *compute)
+int gp_vgpu_compute_ready(struct gp_vgpu_compute *compute)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	u32 wanted = online < 1 ? 1 : online > GP_VGPU_WORKERS ? GP_VGPU_WORKERS : (u32)online;
+	u32 made = 0;
 	int result = 0;
 
-	while (!result && compute->worker_count < wanted) {
-		struct gp_vgpu_worker *worker = &compute->workers[compute->worker_count];
+	if (atomic_exchange(&compute->ready, true))
+		return 0;
+	while (!result && made < wanted) {
+		struct gp_vgpu_worker *worker = &compute->workers[made];
 
 		worker->compute = compute;
 		result = worker_start(worker);
 		if (!result)
-			compute->worker_count++;
+			made++;
 	}
-	return compute->worker_count ? 0 : result;
+	pthread_mutex_lock(&compute->lock);
+	compute->worker_count = made;
+	pthread_cond_broadcast(&compute->work);
+	pthread_mutex_unlock(&compute->lock);
+	if (!made)
+		atomic_store(&compute->ready, false);
+	return made ? 0 : result;
 }
 
 /* ---- for the command processor ---- */
 
 struct gp_vgpu_compute *gp_vgpu_compute_new(struct gp_vgpu_client *client, int wake_fd)
 {
-	struct gp_vgpu_compute *compute = calloc(1, sizeof(*compute));
+	struct gp_vgpu_compute *compute = gp_vgpu_alloc(sizeof(*compute));
 
 	if (!compute)
 		return NULL;
@@ -184,7 +196,7 @@ void gp_vgpu_compute_free(struct gp_vgpu_compute *compute)
 	pthread_mutex_unlock(&compute->lock);
 	for (u32 i = 0; i < compute->worker_count; i++) {
 		pthread_join(compute->workers[i].thread, NULL);
-		free(compute->workers[i].runner.cache);
+		gp_vgpu_free(compute->workers[i].runner.cache);
 	}
 	while (!gp_list_empty(&compute->jobs) || !gp_list_empty(&compute->over))
 		gp_vgpu_job_free(gp_container(gp_list_empty(&compute->jobs) ? compute->over.next
@@ -193,9 +205,9 @@ void gp_vgpu_compute_free(struct gp_vgpu_compute *compute)
 	gp_vgpu_handler_close(compute->handler);
 	while ((spare = compute->waves)) {
 		compute->waves = spare->next;
-		free(spare);
+		gp_vgpu_free(spare);
 	}
-	free(compute);
+	gp_vgpu_free(compute);
 }
 
 /* Whether it can be executed at all. */
@@ -216,11 +228,12 @@ int gp_vgpu_compute_start(struct gp_vgpu_compute *compute, const struct gp_isa_l
 	int result = launch_check(launch);
 	struct gp_vgpu_job *job;
 
+	if (!result)
+		result = gp_vgpu_compute_ready(compute);
 	if (result)
 		return result;
 	pthread_mutex_lock(&compute->lock);
-	result = workers_start(compute);
-	job = result ? NULL : gp_vgpu_job_new(compute, launch, gpu_index);
+	job = gp_vgpu_job_new(compute, launch, gpu_index);
 	if (job) {
 		job->queue_id = queue_id;
 		job->tag = tag;
@@ -228,11 +241,9 @@ int gp_vgpu_compute_start(struct gp_vgpu_compute *compute, const struct gp_isa_l
 		job->held = gp_bit_test(compute->held, queue_id);
 		gp_list_add_tail(&compute->jobs, &job->link);
 		pthread_cond_broadcast(&compute->work);
-	} else if (!result) {
-		result = -ENOMEM;
 	}
 	pthread_mutex_unlock(&compute->lock);
-	return result;
+	return job ? 0 : -ENOMEM;
 }
 
 bool gp_vgpu_compute_take(struct gp_vgpu_compute *compute, struct gp_vgpu_computed *out)

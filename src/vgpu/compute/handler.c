@@ -10,13 +10,14 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "vgpu/compute/job.h"
 #include "vgpu/isa/save.h"
+#include "vgpu/heap.h"
 
 #define HANDLER_AT    (1ull << 47) /* the first address that is the kernel's */
 #define PROGRAMS      2
@@ -44,12 +45,12 @@ static u8 *programs_map(const char *directory)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, GP_VGPU_HANDLER);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &status) && status.st_size == (off_t)PROGRAM_BYTES)
+	if (!syscall(SYS_fstat, fd, &status) && status.st_size == (off_t)PROGRAM_BYTES)
 		programs = mmap(NULL, PROGRAM_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
+	syscall(SYS_close, fd);
 	return programs == MAP_FAILED ? NULL : programs;
 }
 
@@ -69,21 +70,21 @@ static void say_counts(struct gp_vgpu_handler *handler)
 struct gp_vgpu_handler *gp_vgpu_handler_open(const char *directory)
 {
 	u8 *programs = programs_map(directory);
-	struct gp_vgpu_handler *handler = programs ? calloc(1, sizeof(*handler)) : NULL;
+	struct gp_vgpu_handler *handler = programs ? gp_vgpu_alloc(sizeof(*handler)) : NULL;
 	bool enough = handler;
 
 	for (u32 i = 0; enough && i < GP_ISA_GROUP_WAVES; i++) {
-		handler->copies[i] = aligned_alloc(64, (sizeof(struct gp_isa_wave) + 63) / 64 * 64);
+		handler->copies[i] = gp_vgpu_alloc(sizeof(struct gp_isa_wave));
 		enough = handler->copies[i];
 	}
 	if (handler)
-		handler->runner.cache = calloc(1, gp_isa_cache_bytes());
+		handler->runner.cache = gp_vgpu_alloc(gp_isa_cache_bytes());
 	if (enough && handler->runner.cache) {
 		handler->programs = programs;
 		return handler;
 	}
 	if (programs)
-		munmap(programs, PROGRAM_BYTES);
+		syscall(SYS_munmap, programs, PROGRAM_BYTES);
 	gp_vgpu_handler_close(handler);
 	return NULL;
 }
@@ -95,11 +96,11 @@ void gp_vgpu_handler_close(struct gp_vgpu_handler *handler)
 	if (handler->saved || handler->failed)
 		say_counts(handler);
 	if (handler->programs)
-		munmap(handler->programs, PROGRAM_BYTES);
+		syscall(SYS_munmap, handler->programs, PROGRAM_BYTES);
 	for (u32 i = 0; i < GP_ISA_GROUP_WAVES; i++)
-		free(handler->copies[i]);
-	free(handler->runner.cache);
-	free(handler);
+		gp_vgpu_free(handler->copies[i]);
+	gp_vgpu_free(handler->runner.cache);
+	gp_vgpu_free(handler);
 }
 
 /* ---- what its instructions need: the program, and the save area at the CPU's addresses ---- */
@@ -200,11 +201,11 @@ static void compare(struct gp_vgpu_handler *handler, u64 address, const u8 *own,
 /* The `bytes` at this address of the area, or NULL. */
 static u8 *area_copy(u64 address, u32 bytes)
 {
-	u8 *copy = malloc(bytes);
+	u8 *copy = gp_vgpu_alloc(bytes);
 
 	if (!copy || !gp_vgpu_copy_in(copy, address, bytes))
 		return copy;
-	free(copy);
+	gp_vgpu_free(copy);
 	return NULL;
 }
 
@@ -220,9 +221,9 @@ static bool area_take(const struct gp_vgpu_group *group, u8 *own[GP_ISA_GROUP_WA
 			continue;
 		bytes = gp_isa_saved_bytes(group->waves[i], i == group->saved_first);
 		own[i] = area_copy(group->saved[i], bytes);
-		zeros = calloc(1, bytes);
+		zeros = gp_vgpu_alloc(bytes);
 		done = own[i] && zeros && !gp_vgpu_copy_out(group->saved[i], zeros, bytes);
-		free(zeros);
+		gp_vgpu_free(zeros);
 		if (!done)
 			return false;
 	}
@@ -235,14 +236,14 @@ static void area_finish(struct gp_vgpu_handler *handler, const struct gp_vgpu_gr
 {
 	for (u32 i = 0; i < group->group.waves; i++) {
 		u32 bytes = gp_isa_saved_bytes(group->waves[i], i == group->saved_first);
-		u8 *theirs = own[i] ? malloc(bytes) : NULL;
+		u8 *theirs = own[i] ? gp_vgpu_alloc(bytes) : NULL;
 
 		if (saved && theirs)
 			compare(handler, group->saved[i], own[i], theirs, bytes);
 		else if (own[i])
 			(void)gp_vgpu_copy_out(group->saved[i], own[i], bytes);
-		free(theirs);
-		free(own[i]);
+		gp_vgpu_free(theirs);
+		gp_vgpu_free(own[i]);
 	}
 }
 
@@ -285,7 +286,7 @@ static bool area_is_there(const struct gp_vgpu_group *group)
 		u8 *buffer = group->saved[i] ? area_copy(group->saved[i], bytes) : NULL;
 
 		all = !group->saved[i] || buffer;
-		free(buffer);
+		gp_vgpu_free(buffer);
 	}
 	return all;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* A dispatch: its groups, where they have their private memory, and when it is over. */
-#include <stdlib.h>
 #include <time.h>
 
 #include "abi/kfd_driver.h"
 #include "base/clock.h"
 #include "vgpu/compute/job.h"
 #include "vgpu/isa/save.h"
+#include "vgpu/heap.h"
 
 #define CLOCK_NS      10 /* s_memrealtime counts at 100 MHz */
 #define WAVES_PER_CU  32
@@ -74,7 +74,7 @@ struct gp_vgpu_job *gp_vgpu_job_new(struct gp_vgpu_compute *compute,
 
 	gp_isa_groups(launch, count);
 	room = (gpu->cu_count * WAVES_PER_CU + 63) / 64;
-	job = calloc(1, sizeof(*job) + (size_t)GP_MAX(room, 1u) * sizeof(u64));
+	job = gp_vgpu_alloc(sizeof(*job) + (size_t)GP_MAX(room, 1u) * sizeof(u64));
 	if (!job)
 		return NULL;
 	job->compute = compute;
@@ -104,7 +104,7 @@ static struct gp_isa_wave *wave_take(struct gp_vgpu_compute *compute)
 	struct gp_vgpu_spare *spare = compute->waves;
 
 	if (!spare)
-		return aligned_alloc(64, (sizeof(struct gp_isa_wave) + 63) / 64 * 64);
+		return gp_vgpu_alloc(sizeof(struct gp_isa_wave));
 	compute->waves = spare->next;
 	return (struct gp_isa_wave *)(void *)spare;
 }
@@ -125,7 +125,7 @@ static void group_free(struct gp_vgpu_job *job, struct gp_vgpu_group *group)
 		wave_put(job->compute, group->waves[i]);
 	gp_bit_clear(job->places, group->place);
 	job->resident--;
-	free(group);
+	gp_vgpu_free(group);
 }
 
 static u32 place_take(struct gp_vgpu_job *job)
@@ -145,11 +145,10 @@ static struct gp_vgpu_group *group_new(struct gp_vgpu_job *job)
 		     (u32)(job->started / job->count[0] % job->count[1]),
 		     (u32)(job->started / job->count[0] / job->count[1])};
 	size_t size = sizeof(struct gp_vgpu_group) + job->launch.lds_bytes;
-	struct gp_vgpu_group *group = aligned_alloc(64, (size + 63) / 64 * 64);
+	struct gp_vgpu_group *group = gp_vgpu_alloc(size);
 
 	if (!group)
 		return NULL;
-	memset(group, 0, size);
 	gp_list_init(&group->link);
 	group->place = place_take(job);
 	group->group = (struct gp_isa_group){
@@ -187,7 +186,7 @@ void gp_vgpu_job_free(struct gp_vgpu_job *job)
 		group_free(job, group);
 	}
 	gp_list_remove(&job->link);
-	free(job);
+	gp_vgpu_free(job);
 }
 
 bool gp_vgpu_job_can_grow(const struct gp_vgpu_job *job)

@@ -65,7 +65,8 @@ struct gp_vgpu_compute {
 	pthread_mutex_t lock;
 	pthread_cond_t work, boundary;
 	bool ending;
-	bool can_ask; /* whether memory can be written */
+	_Atomic bool ready; /* the threads are there, or are being made */
+	bool can_ask;       /* whether memory can be written */
 	u64 flushes;
 	u32 worker_count;
 	struct gp_vgpu_worker workers[GP_VGPU_WORKERS];

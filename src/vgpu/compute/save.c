@@ -6,13 +6,13 @@
  * A dispatch whose waves do not fit, or whose area cannot be written, keeps them here instead.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "abi/kfd_driver.h"
 #include "abi/kfd_ioctl.h"
 #include "abi/kfd_queue.h"
 #include "vgpu/compute/job.h"
 #include "vgpu/isa/save.h"
+#include "vgpu/heap.h"
 
 #define STACK_PACKETS 2 /* words on top of the control stack */
 #define WAVE_WORDS    (GP_KFD_CTL_WAVE_BYTES / sizeof(u32))
@@ -31,7 +31,7 @@ static bool area_open(struct area *area, const struct gp_vgpu_save_area *of, u32
 		.address = of->address + (u64)xcc * of->bytes,
 		.bytes = of->bytes,
 		.stack_bytes = of->stack_bytes,
-		.stack = malloc(of->stack_bytes),
+		.stack = gp_vgpu_alloc(of->stack_bytes),
 	};
 	return area->stack;
 }
@@ -76,7 +76,7 @@ static u32 wave_after(const struct gp_vgpu_group *group, u32 index)
 
 static int group_save(struct area *area, const struct gp_vgpu_job *job, struct gp_vgpu_group *group)
 {
-	u8 *buffer = malloc(gp_isa_saved_bytes(group->waves[0], true));
+	u8 *buffer = gp_vgpu_alloc(gp_isa_saved_bytes(group->waves[0], true));
 	u32 index = wave_after(group, 0), used = area->used, waves = area->waves;
 	int result = buffer ? 0 : -ENOMEM;
 
@@ -95,7 +95,7 @@ static int group_save(struct area *area, const struct gp_vgpu_job *job, struct g
 	group->is_saved = !result;
 	if (group->is_saved && job->compute->handler)
 		gp_vgpu_handler_save(job->compute->handler, job, group);
-	free(buffer);
+	gp_vgpu_free(buffer);
 	return result;
 }
 
@@ -121,7 +121,7 @@ static int area_close(struct area *area)
 	if (!result)
 		result = gp_vgpu_copy_out(area->address, &header.wave_state,
 					  sizeof(header.wave_state));
-	free(area->stack);
+	gp_vgpu_free(area->stack);
 	return result;
 }
 
@@ -146,7 +146,7 @@ void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_
 	if (!of->address || of->stack_bytes < GP_KFD_PAGE || of->bytes < of->stack_bytes)
 		return;
 	gp_vgpu_jobs_restore(compute, queue_id); /* it was released and held again unseen */
-	areas = calloc(xccs, sizeof(*areas));
+	areas = gp_vgpu_alloc(xccs * sizeof(*areas));
 	while (areas && open < xccs && area_open(&areas[open], of, open))
 		open++;
 	gp_list_each (struct gp_vgpu_job, job, link, &compute->jobs)
@@ -159,7 +159,7 @@ void gp_vgpu_jobs_save(struct gp_vgpu_compute *compute, u32 queue_id, struct gp_
 		}
 		(void)area_close(&areas[i]);
 	}
-	free(areas);
+	gp_vgpu_free(areas);
 }
 
 /* All waves of the group, or none: they wait for each other. */
@@ -179,13 +179,13 @@ static void group_restore(struct gp_vgpu_job *job, struct gp_vgpu_group *group)
 		if (!group->saved[i])
 			continue;
 		bytes = gp_isa_saved_bytes(group->waves[i], i == group->saved_first);
-		buffers[i] = malloc(bytes);
+		buffers[i] = gp_vgpu_alloc(bytes);
 		all = buffers[i] && !gp_vgpu_copy_in(buffers[i], group->saved[i], bytes);
 	}
 	for (u32 i = 0; i < group->group.waves; i++) {
 		if (all && buffers[i])
 			gp_isa_restore(group->waves[i], i == group->saved_first, buffers[i]);
-		free(buffers[i]);
+		gp_vgpu_free(buffers[i]);
 	}
 	if (all)
 		gp_isa_restore_group(&group->group);

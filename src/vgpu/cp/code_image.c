@@ -2,6 +2,7 @@
 #include "vgpu/cp/code_image.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,12 +91,13 @@ bool gp_vgpu_cp_image_open(const char *uri, struct gp_vgpu_cp_image *image)
 	if (strncmp(uri, "file://", 7))
 		return false;
 	uri_path(uri + 7, path, sizeof(path));
-	image->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	image->fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+				 O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (image->fd < 0)
 		return false;
-	end = lseek(image->fd, 0, SEEK_END);
+	end = syscall(SYS_lseek, image->fd, 0, SEEK_END);
 	if (end < 0 || (u64)end < image->offset) {
-		close(image->fd);
+		syscall(SYS_close, image->fd);
 		return false;
 	}
 	image->size = uri_number(uri, "size=", (u64)end - image->offset);
@@ -105,7 +107,7 @@ bool gp_vgpu_cp_image_open(const char *uri, struct gp_vgpu_cp_image *image)
 void gp_vgpu_cp_image_close(struct gp_vgpu_cp_image *image)
 {
 	if (image->fd >= 0)
-		close(image->fd);
+		syscall(SYS_close, image->fd);
 	image->fd = -1;
 }
 

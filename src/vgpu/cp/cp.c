@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "vgpu/compute/compute.h"
 #include "vgpu/cp/execute.h"
+#include "vgpu/heap.h"
 
 #define STACK_BYTES   (256u << 10)
 #define LINGER_NS     150000 /* stay awake after the last activity before protecting doorbells */
@@ -56,22 +57,22 @@ static void *zero_pages(size_t size)
 static void cp_free(struct gp_vgpu_cp *cp)
 {
 	if (cp->rings)
-		munmap(cp->rings, GP_VGPU_MAX_QUEUES * sizeof(*cp->rings));
+		syscall(SYS_munmap, cp->rings, GP_VGPU_MAX_QUEUES * sizeof(*cp->rings));
 	if (cp->records)
-		munmap(cp->records, GP_CP_RECORDS * sizeof(*cp->records));
+		syscall(SYS_munmap, cp->records, GP_CP_RECORDS * sizeof(*cp->records));
 	if (cp->scratchpad)
-		munmap(cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
+		syscall(SYS_munmap, cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
 	if (cp->compute) /* its threads write to command_fd */
 		gp_vgpu_compute_free(cp->compute);
 	if (cp->command_fd >= 0)
 		gp_vgpu_close_own(cp->command_fd);
-	free(cp->kernels);
-	free(cp);
+	gp_vgpu_free(cp->kernels);
+	gp_vgpu_free(cp);
 }
 
 static struct gp_vgpu_cp *cp_new(struct gp_vgpu_client *client)
 {
-	struct gp_vgpu_cp *cp = calloc(1, sizeof(*cp));
+	struct gp_vgpu_cp *cp = gp_vgpu_alloc(sizeof(*cp));
 
 	if (!cp)
 		return NULL;
@@ -156,7 +157,7 @@ struct gp_vgpu_cp_record *gp_vgpu_cp_record_take(struct gp_vgpu_cp *cp,
 void gp_vgpu_cp_record_free(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record)
 {
 	cp->rings[record->ring].in_flight--;
-	free(record->launch);
+	gp_vgpu_free(record->launch);
 	record->launch = NULL;
 	record->ring = GP_CP_NONE;
 	record->next_free = cp->free_record;
@@ -489,6 +490,8 @@ int gp_vgpu_cp_start(struct gp_vgpu_cp *cp)
 	pthread_t thread;
 	int result;
 
+	if (atomic_exchange(&cp->running, true))
+		return 0;
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -497,6 +500,7 @@ int gp_vgpu_cp_start(struct gp_vgpu_cp *cp)
 	result = pthread_create(&thread, &attributes, cp_thread, cp);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
-	cp->running = !result;
+	if (result)
+		atomic_store(&cp->running, false);
 	return -result;
 }

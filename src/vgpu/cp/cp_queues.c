@@ -125,7 +125,22 @@ static int add_locked(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_queue *queu
 	ring->used = true;
 	if (cp->ring_end <= i)
 		cp->ring_end = i + 1;
-	return cp->running ? 0 : gp_vgpu_cp_start(cp);
+	return 0;
+}
+
+/* Without a lock: libc allocates memory for a thread from the application's allocator
+ * (vgpu/heap.h). */
+static int threads_start(struct gp_vgpu_cp *cp)
+{
+	struct gp_vgpu_compute *compute;
+	int result = gp_vgpu_cp_start(cp);
+
+	if (result)
+		return result;
+	pthread_mutex_lock(&cp->lock);
+	compute = gp_vgpu_cp_computes(cp) ? cp->compute : NULL;
+	pthread_mutex_unlock(&cp->lock);
+	return compute ? gp_vgpu_compute_ready(compute) : 0;
 }
 
 int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue)
@@ -142,6 +157,9 @@ int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue 
 	if (result < 0)
 		return result;
 	gp_vgpu_cp_kernels_attach(cp->kernels);
+	result = threads_start(cp);
+	if (result)
+		return result;
 	pthread_mutex_lock(&cp->lock);
 	result = add_locked(cp, queue);
 	pthread_mutex_unlock(&cp->lock);

@@ -161,7 +161,7 @@ struct gp_vgpu_cp_page {
 struct gp_vgpu_cp {
 	struct gp_vgpu_client *client;
 	pthread_mutex_t lock;
-	bool running;
+	_Atomic bool running;
 	int command_fd;
 	struct gp_vgpu_cp_doorbells doorbells;
 	struct gp_vgpu_cp_ring *rings; /* GP_VGPU_MAX_QUEUES */

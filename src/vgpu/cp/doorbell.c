@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vgpu/faultfd.h"
@@ -31,7 +32,7 @@ void gp_vgpu_cp_doorbells_forget(struct gp_vgpu_cp_doorbells *doorbells)
 		gp_vgpu_close_own(doorbells->fault_fd);
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++) {
 		if (doorbells->slices[i].fd >= 0) {
-			munmap(doorbells->slices[i].slots, GP_VGPU_DOORBELL_BYTES);
+			syscall(SYS_munmap, doorbells->slices[i].slots, GP_VGPU_DOORBELL_BYTES);
 			gp_vgpu_close_own(doorbells->slices[i].fd);
 		}
 	}
@@ -89,7 +90,7 @@ int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)
 			result = slots == MAP_FAILED ? -errno : 0;
 		}
 		if (result && fd >= 0)
-			close(fd);
+			syscall(SYS_close, fd);
 		if (!result)
 			*slice =
 				(struct gp_vgpu_cp_slice){.fd = gp_vgpu_own_fd(fd), .slots = slots};
@@ -110,7 +111,7 @@ static bool protect(struct gp_vgpu_cp_doorbells *doorbells, struct gp_vgpu_cp_ma
 	int result;
 
 	do
-		result = ioctl(doorbells->fault_fd, UFFDIO_WRITEPROTECT, &request);
+		result = syscall(SYS_ioctl, doorbells->fault_fd, UFFDIO_WRITEPROTECT, &request);
 	while (result && errno == EAGAIN);
 	if (result) {
 		/* Unmapped since: no store can reach it. */
@@ -150,7 +151,7 @@ void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, vo
 			mapping = &doorbells->mappings[i];
 	}
 	if (doorbells->fault_fd >= 0) {
-		if (mapping && !ioctl(doorbells->fault_fd, UFFDIO_REGISTER, &range)) {
+		if (mapping && !syscall(SYS_ioctl, doorbells->fault_fd, UFFDIO_REGISTER, &range)) {
 			*mapping = (struct gp_vgpu_cp_mapping){.address = range.range.start};
 		} else {
 			/* A mapping that is not watched would be missed: poll all of them. */

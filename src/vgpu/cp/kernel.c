@@ -9,13 +9,14 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "vgpu/cp/cp_state.h"
+#include "vgpu/heap.h"
 
 #define ENTRIES       4096    /* power of two */
 #define CHECK_NS      100000  /* less than unloading and loading a module takes */
@@ -47,10 +48,11 @@ static void costs_map(struct gp_vgpu_cp_kernels *kernels, const char *directory)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, GP_VGPU_KERNELS);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &status) && status.st_size >= (off_t)sizeof(struct gp_gpufile_kernel) &&
+	if (!syscall(SYS_fstat, fd, &status) &&
+	    status.st_size >= (off_t)sizeof(struct gp_gpufile_kernel) &&
 	    status.st_size <= (off_t)(COSTS_MAX * sizeof(struct gp_gpufile_kernel))) {
 		costs = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (costs != MAP_FAILED) {
@@ -58,12 +60,12 @@ static void costs_map(struct gp_vgpu_cp_kernels *kernels, const char *directory)
 			kernels->cost_count = (u32)((u64)status.st_size / sizeof(*kernels->costs));
 		}
 	}
-	close(fd);
+	syscall(SYS_close, fd);
 }
 
 struct gp_vgpu_cp_kernels *gp_vgpu_cp_kernels_new(struct gp_vgpu_client *client)
 {
-	struct gp_vgpu_cp_kernels *kernels = calloc(1, sizeof(*kernels));
+	struct gp_vgpu_cp_kernels *kernels = gp_vgpu_alloc(sizeof(*kernels));
 
 	if (!kernels)
 		return NULL;

@@ -11,11 +11,11 @@
  * the program gets the event of a hardware exception.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/bits.h"
 #include "vgpu/cp/cp_state.h"
+#include "vgpu/heap.h"
 
 #define COMMAND_WORDS 4096 /* of one command, so that none takes too long */
 #define CHAIN_MAX     4096 /* indirect buffers that one packet of the ring may lead to */
@@ -222,7 +222,7 @@ static bool hand_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, const
 	struct gp_vgpu_cp_record *record = gp_vgpu_cp_record_take(cp, ring);
 
 	if (!record) {
-		free(launch);
+		gp_vgpu_free(launch);
 		return false;
 	}
 	record->launch = launch;

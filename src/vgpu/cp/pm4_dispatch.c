@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Dispatches of PM4 queues: the registers they are made of, what they cost, what they execute. */
-#include <stdlib.h>
 
 #include "abi/bits.h"
 #include "vgpu/cp/execute.h"
 #include "vgpu/isa/launch.h"
+#include "vgpu/heap.h"
 
 #define WORKGROUPS_MAX (1ull << 36)
 #define WORKGROUP_NS   10000 /* code without a name costs what an unknown kernel does */
@@ -44,7 +44,7 @@ static u32 lds_bytes(u32 rsrc2)
 static struct gp_isa_launch *launch_new(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring,
 					const u32 sizes[3], bool in_threads)
 {
-	struct gp_isa_launch *launch = calloc(1, sizeof(*launch));
+	struct gp_isa_launch *launch = gp_vgpu_alloc(sizeof(*launch));
 
 	if (!launch)
 		return NULL;

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vgpu/preload/parts.h"
+#include "vgpu/heap.h"
 
 /* Small buffers share a window of the file; larger ones have a window each. */
 #define WINDOW_BYTES (1ull << 30)
@@ -47,7 +47,7 @@ static void *map(void *at, u64 size, int prot, int flags, int fd, u64 offset)
 
 static struct gp_vgpu_window *open_window(struct gp_vgpu_arena *arena, u64 size, bool twice)
 {
-	struct gp_vgpu_window *window = calloc(1, sizeof(*window));
+	struct gp_vgpu_window *window = gp_vgpu_alloc(sizeof(*window));
 	const int prot = PROT_READ | PROT_WRITE, shared = MAP_SHARED | MAP_NORESERVE;
 	void *first, *second = NULL;
 
@@ -72,7 +72,7 @@ static struct gp_vgpu_window *open_window(struct gp_vgpu_arena *arena, u64 size,
 		}
 	}
 	if (first == MAP_FAILED) {
-		free(window);
+		gp_vgpu_free(window);
 		return NULL;
 	}
 	madvise(first, window->map_bytes, MADV_DONTFORK);
@@ -87,7 +87,7 @@ static void close_window(struct gp_vgpu_window *window)
 	if (!window || --window->users)
 		return;
 	syscall(SYS_munmap, window->map, window->map_bytes);
-	free(window);
+	gp_vgpu_free(window);
 }
 
 /* The shared window has no room for this: the next one. */

@@ -6,6 +6,7 @@
  */
 #include "vgpu/cp/cp.h"
 #include "vgpu/preload/parts.h"
+#include "vgpu/heap.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -118,6 +119,7 @@ static void let_go_of_parent(void)
 
 static void after_fork_in_child(void)
 {
+	gp_vgpu_heap_forked();
 	atomic_store(&self.maker, 0);
 	let_go_of_parent();
 }
@@ -172,18 +174,18 @@ void gp_vgpu_client_free(struct gp_vgpu_client *client)
 	gp_vgpu_memory_destroy(client->memory);
 	gp_vgpu_events_destroy(client->events);
 	gp_vgpu_svm_destroy(client->svm);
-	free(client->queues);
+	gp_vgpu_free(client->queues);
 	if (client->shared)
 		syscall(SYS_munmap, client->shared, client->machine.shared_bytes);
 	gp_vgpu_close_own(client->lifeline);
 	gp_vgpu_close_own(client->work_fd);
 	gp_vgpu_close_own(client->done_fd);
-	free(client);
+	gp_vgpu_free(client);
 }
 
 struct gp_vgpu_client *gp_vgpu_client_new(u64 file)
 {
-	struct gp_vgpu_client *client = calloc(1, sizeof(*client));
+	struct gp_vgpu_client *client = gp_vgpu_alloc(sizeof(*client));
 
 	if (!client)
 		return NULL;
@@ -196,7 +198,7 @@ struct gp_vgpu_client *gp_vgpu_client_new(u64 file)
 
 static struct gp_vgpu_client *make(void)
 {
-	struct gp_vgpu_client *client = calloc(1, sizeof(*client));
+	struct gp_vgpu_client *client = gp_vgpu_alloc(sizeof(*client));
 	int error = client ? fill(client) : -ENOMEM;
 
 	if (!error) {

@@ -20,7 +20,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/fdpass.h"
+#include "vgpu/heap.h"
 
 #define MAX_FDS       3
 #define LIMIT_SECONDS 3600 /* any: the wait goes on after it */
@@ -272,7 +272,7 @@ static struct connection *new_connection(void)
 		if (atomic_compare_exchange_strong(&c->taken, &taken, true))
 			return c;
 	}
-	c = calloc(1, sizeof(*c));
+	c = gp_vgpu_alloc(sizeof(*c));
 	if (!c)
 		return NULL;
 	c->taken = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* EXPORT, IMPORT and GET_DMABUF_INFO of KFD (kfd_chardev.c), and files that are dma-bufs. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -9,6 +8,7 @@
 
 #include "abi/kfd_driver.h"
 #include "vgpu/preload/memory.h"
+#include "vgpu/heap.h"
 
 #define DOMAIN (GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_GTT)
 
@@ -42,7 +42,7 @@ int gp_vgpu_ioctl_import_dmabuf(struct gp_vgpu_client *client, void *data)
 
 	if (error)
 		return error;
-	bo = calloc(1, sizeof(*bo));
+	bo = gp_vgpu_alloc(sizeof(*bo));
 	if (!bo)
 		return -ENOMEM;
 	bo->va = args->va_addr;
@@ -61,7 +61,7 @@ int gp_vgpu_ioctl_import_dmabuf(struct gp_vgpu_client *client, void *data)
 	}
 	pthread_mutex_unlock(&memory->lock);
 	if (error) {
-		free(bo);
+		gp_vgpu_free(bo);
 		return error;
 	}
 	args->handle = bo->handle;

@@ -4,14 +4,14 @@
  * there was none. Anything simpler loses wake-ups of ROCr's shut-down.
  */
 #include "vgpu/preload/events.h"
+#include "vgpu/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct gp_vgpu_events *gp_vgpu_events_create(void)
 {
-	struct gp_vgpu_events *events = calloc(1, sizeof(*events));
+	struct gp_vgpu_events *events = gp_vgpu_alloc(sizeof(*events));
 
 	if (!events)
 		return NULL;
@@ -27,12 +27,12 @@ void gp_vgpu_events_destroy(struct gp_vgpu_events *events)
 	if (!events)
 		return;
 	for (u32 i = 0; i < GP_KFD_SIGNAL_EVENT_LIMIT; i++)
-		free(events->signals[i]);
+		gp_vgpu_free(events->signals[i]);
 	for (u32 i = 0; i < events->other_count; i++)
-		free(events->others[i]);
-	free(events->others);
+		gp_vgpu_free(events->others[i]);
+	gp_vgpu_free(events->others);
 	pthread_mutex_destroy(&events->lock);
-	free(events);
+	gp_vgpu_free(events);
 }
 
 struct gp_vgpu_event *gp_vgpu_event_find(struct gp_vgpu_events *events, u32 id)
@@ -155,7 +155,7 @@ static int place_other(struct gp_vgpu_events *events, struct gp_vgpu_event *even
 	while (at < events->other_count && events->others[at])
 		at++;
 	if (at == events->other_count) {
-		others = realloc(events->others, (at + 1) * sizeof(*others));
+		others = gp_vgpu_realloc(events->others, (at + 1) * sizeof(*others));
 		if (!others)
 			return -ENOMEM;
 		events->others = others;
@@ -177,7 +177,7 @@ int gp_vgpu_ioctl_create_event(struct gp_vgpu_client *client, void *data)
 {
 	struct gp_kfd_create_event_args *args = data;
 	struct gp_vgpu_events *events = client->events;
-	struct gp_vgpu_event *event = calloc(1, sizeof(*event));
+	struct gp_vgpu_event *event = gp_vgpu_alloc(sizeof(*event));
 	int error = event ? 0 : -ENOMEM;
 
 	pthread_mutex_lock(&events->lock);
@@ -201,7 +201,7 @@ int gp_vgpu_ioctl_create_event(struct gp_vgpu_client *client, void *data)
 	}
 	pthread_mutex_unlock(&events->lock);
 	if (error)
-		free(event);
+		gp_vgpu_free(event);
 	return error;
 }
 
@@ -228,7 +228,7 @@ static int destroy_event(struct gp_vgpu_client *client, u32 id)
 		events->others[id - GP_KFD_FIRST_NONSIGNAL_EVENT] = NULL;
 	}
 	count_event(client, (u32)-1);
-	free(event);
+	gp_vgpu_free(event);
 	return 0;
 }
 

@@ -5,12 +5,12 @@
  * open file: programs have one file per GPU. The address space is that of KFD.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/kfd_driver.h"
 #include "vgpu/cp/cp.h"
 #include "vgpu/preload/memory.h"
+#include "vgpu/heap.h"
 
 #define PAGE_MASK (GP_KFD_PAGE - 1ull)
 
@@ -31,7 +31,7 @@ static int gem_add(struct gp_vgpu_memory *memory, u32 gpu, struct gp_vgpu_pages 
 	for (at = 0; at < gem->count && gem->items[at]; at++)
 		;
 	if (at == gem->count) {
-		void *items = realloc(gem->items, (gem->count + 64) * sizeof(*gem->items));
+		void *items = gp_vgpu_realloc(gem->items, (gem->count + 64) * sizeof(*gem->items));
 
 		if (!items)
 			return -ENOMEM;
@@ -56,7 +56,7 @@ static bool gem_unmap(struct gp_vgpu_memory *memory, u32 gpu, u32 handle, const 
 		if (bo->gem != handle || (va && bo->va != *va))
 			continue;
 		gp_vgpu_intervals_remove(mapped, bo->va);
-		free(bo);
+		gp_vgpu_free(bo);
 		any = true;
 	}
 	return any;
@@ -77,7 +77,7 @@ void gp_vgpu_gem_destroy(struct gp_vgpu_memory *memory)
 		for (u32 i = 0; i < memory->gem[gpu].count; i++)
 			if (memory->gem[gpu].items[i])
 				(void)gem_remove(memory, gpu, i + 1);
-		free(memory->gem[gpu].items);
+		gp_vgpu_free(memory->gem[gpu].items);
 	}
 }
 
@@ -280,7 +280,7 @@ static int gem_map(struct gp_vgpu_memory *memory, u32 gpu, struct gp_vgpu_pages 
 	if ((args->va | args->offset | args->size) & PAGE_MASK || !args->size ||
 	    args->offset > pages->range.size || args->size > pages->range.size - args->offset)
 		return -EINVAL;
-	bo = calloc(1, sizeof(*bo));
+	bo = gp_vgpu_alloc(sizeof(*bo));
 	if (!bo)
 		return -ENOMEM;
 	*bo = (struct gp_vgpu_bo){
@@ -293,7 +293,7 @@ static int gem_map(struct gp_vgpu_memory *memory, u32 gpu, struct gp_vgpu_pages 
 	};
 	error = gp_vgpu_intervals_insert(&memory->mapped[gpu], bo->va, bo->va + bo->size, bo);
 	if (error)
-		free(bo);
+		gp_vgpu_free(bo);
 	return error;
 }
 
@@ -328,7 +328,7 @@ static int gem_clear(struct gp_vgpu_memory *memory, u32 gpu, u64 start, u64 size
 		if (!bo->gem)
 			return -EINVAL;
 		gp_vgpu_intervals_remove(mapped, bo->va);
-		free(bo);
+		gp_vgpu_free(bo);
 		error = gem_keep(memory, &copy, copy.va, start > copy.va ? start : copy.va);
 		if (!error && copy.va + copy.size > start + size)
 			error = gem_keep(memory, &copy, start + size, copy.va + copy.size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "vgpu/preload/intervals.h"
+#include "vgpu/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 size_t gp_vgpu_intervals_after(const struct gp_vgpu_intervals *set, u64 address)
@@ -44,7 +44,7 @@ int gp_vgpu_intervals_insert(struct gp_vgpu_intervals *set, u64 start, u64 end, 
 		return -EINVAL;
 	if (set->count == set->room) {
 		size_t room = set->room ? set->room * 2 : 64;
-		void *items = realloc(set->items, room * sizeof(*set->items));
+		void *items = gp_vgpu_realloc(set->items, room * sizeof(*set->items));
 
 		if (!items)
 			return -ENOMEM;

@@ -7,11 +7,11 @@
 #include "vgpu/preload/parts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/kfd_debug.h"
 #include "vgpu/ioctls.h"
+#include "vgpu/heap.h"
 
 /*
  * CRIU_OP alone may be called with the descriptor of another process, by its tracer. The server
@@ -150,7 +150,7 @@ static int dispatch(struct gp_vgpu_client *client, u32 nr, unsigned int user_byt
 	unsigned int request = gp_vgpu_ioctls[nr].request;
 	u32 bytes = _IOC_SIZE(request) > user_bytes ? _IOC_SIZE(request) : user_bytes;
 	_Alignas(8) u8 small[512];
-	u8 *data = bytes <= sizeof(small) ? small : malloc(bytes);
+	u8 *data = bytes <= sizeof(small) ? small : gp_vgpu_alloc(bytes);
 	u64 address = (u64)(uintptr_t)user;
 	int result = 0;
 
@@ -167,7 +167,7 @@ static int dispatch(struct gp_vgpu_client *client, u32 nr, unsigned int user_byt
 			result = -EFAULT;
 	}
 	if (data != small)
-		free(data);
+		gp_vgpu_free(data);
 	return result;
 }
 

@@ -8,12 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "abi/kfd_debug.h"
+#include "vgpu/heap.h"
 
 /* Whether it can be written, by writing what is there. */
 static bool is_writable(u64 address, u32 size)
@@ -58,7 +58,7 @@ static int change_queues(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_a
 	if (!user) {
 		call.flags |= GP_VGPU_NULL_ARRAY;
 	} else if (count && count <= GP_KFD_MAX_QUEUES) {
-		ids = malloc(count * sizeof(*ids));
+		ids = gp_vgpu_alloc(count * sizeof(*ids));
 		if (!ids)
 			return -ENOMEM;
 		if (gp_vgpu_copy_in(ids, user, count * sizeof(*ids)))
@@ -72,7 +72,7 @@ static int change_queues(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_a
 	/* An array that cannot be written loses the results, not the call. */
 	if (result >= 0 && ids && call.payload_size)
 		(void)gp_vgpu_copy_out(user, ids, call.payload_size);
-	free(ids);
+	gp_vgpu_free(ids);
 	return result;
 }
 
@@ -94,7 +94,7 @@ static int snapshot(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *
 
 	if (room > what.most)
 		room = what.most;
-	entries = malloc((size_t)room * what.largest + 1);
+	entries = gp_vgpu_alloc((size_t)room * what.largest + 1);
 	if (!entries)
 		return -ENOMEM;
 	if (!user)
@@ -107,7 +107,7 @@ static int snapshot(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *
 	for (u32 i = 0; i < filled && result >= 0; i++)
 		if (gp_vgpu_copy_out(user + (u64)i * stride, entries + (size_t)i * entry, entry))
 			result = -EFAULT;
-	free(entries);
+	gp_vgpu_free(entries);
 	return result;
 }
 

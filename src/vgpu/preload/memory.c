@@ -4,11 +4,11 @@
 #include "vgpu/preload/memory.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "abi/kfd_driver.h"
+#include "vgpu/heap.h"
 
 #define DOMAINS                                                                                \
 	(GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_GTT | GP_KFD_ALLOC_USERPTR | GP_KFD_ALLOC_DOORBELL | \
@@ -21,13 +21,13 @@ static u64 page_align(u64 size)
 
 struct gp_vgpu_memory *gp_vgpu_memory_create(void)
 {
-	struct gp_vgpu_memory *memory = calloc(1, sizeof(*memory));
+	struct gp_vgpu_memory *memory = gp_vgpu_alloc(sizeof(*memory));
 
 	if (!memory)
 		return NULL;
 	pthread_mutex_init(&memory->lock, NULL);
 	if (gp_vgpu_arena_create(&memory->arena)) {
-		free(memory);
+		gp_vgpu_free(memory);
 		return NULL;
 	}
 	return memory;
@@ -50,20 +50,20 @@ void gp_vgpu_memory_destroy(struct gp_vgpu_memory *memory)
 
 			if (bo && bo->pages)
 				(void)gp_vgpu_pages_put(memory, bo->pages);
-			free(bo);
+			gp_vgpu_free(bo);
 		}
-		free(memory->handles[gpu].items);
-		free(memory->mapped[gpu].items);
+		gp_vgpu_free(memory->handles[gpu].items);
+		gp_vgpu_free(memory->mapped[gpu].items);
 		if (memory->mmio[gpu].window)
 			gp_vgpu_arena_give(&memory->arena, &memory->mmio[gpu]);
 	}
 	if (memory->page.window)
 		gp_vgpu_arena_give(&memory->arena, &memory->page);
 	gp_vgpu_pages_end(memory);
-	free(memory->offsets.items);
+	gp_vgpu_free(memory->offsets.items);
 	gp_vgpu_arena_destroy(&memory->arena);
 	pthread_mutex_destroy(&memory->lock);
-	free(memory);
+	gp_vgpu_free(memory);
 }
 
 /* ---- handles ---- */
@@ -84,7 +84,7 @@ static int take_handle(struct gp_vgpu_handles *handles, struct gp_vgpu_bo *bo, u
 		at++;
 	if (at == handles->room) {
 		u32 room = handles->room ? handles->room * 2 : 64;
-		void *items = realloc(handles->items, room * sizeof(*handles->items));
+		void *items = gp_vgpu_realloc(handles->items, room * sizeof(*handles->items));
 
 		if (!items)
 			return -ENOMEM;
@@ -225,7 +225,7 @@ static u64 destroy(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo)
 	give_handle(&memory->handles[bo->gpu_index], (u32)bo->handle);
 	if (bo->pages)
 		vram = gp_vgpu_pages_put(memory, bo->pages);
-	free(bo);
+	gp_vgpu_free(bo);
 	return vram;
 }
 
@@ -268,7 +268,7 @@ int gp_vgpu_ioctl_alloc_memory(struct gp_vgpu_client *client, void *data)
 
 	if (error)
 		return error;
-	bo = calloc(1, sizeof(*bo));
+	bo = gp_vgpu_alloc(sizeof(*bo));
 	if (!bo)
 		return -ENOMEM;
 	bo->va = args->va_addr;
@@ -278,7 +278,7 @@ int gp_vgpu_ioctl_alloc_memory(struct gp_vgpu_client *client, void *data)
 		bo->user = args->mmap_offset;
 	error = gp_vgpu_account_alloc(client, gpu, args->flags, pages_bytes(args));
 	if (error) {
-		free(bo);
+		gp_vgpu_free(bo);
 		return error;
 	}
 	pthread_mutex_lock(&memory->lock);
@@ -287,7 +287,7 @@ int gp_vgpu_ioctl_alloc_memory(struct gp_vgpu_client *client, void *data)
 	if (error) {
 		if (args->flags & GP_KFD_ALLOC_VRAM)
 			gp_vgpu_account_free(client, gpu, pages_bytes(args));
-		free(bo);
+		gp_vgpu_free(bo);
 		return error;
 	}
 	*args = result;
@@ -360,7 +360,7 @@ static int change_mappings(struct gp_vgpu_client *client,
 		return -EINVAL;
 	if (args->n_devices > most)
 		return -ENOMEM;
-	ids = malloc(args->n_devices * sizeof(*ids));
+	ids = gp_vgpu_alloc(args->n_devices * sizeof(*ids));
 	if (!ids)
 		return -ENOMEM;
 	error = gp_vgpu_copy_in(ids, args->device_ids_array_ptr, args->n_devices * sizeof(*ids));
@@ -379,7 +379,7 @@ static int change_mappings(struct gp_vgpu_client *client,
 			args->n_success = i + 1;
 	}
 	pthread_mutex_unlock(&memory->lock);
-	free(ids);
+	gp_vgpu_free(ids);
 	return error;
 }
 

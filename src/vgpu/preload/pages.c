@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 
 #include "abi/kfd_driver.h"
 #include "vgpu/preload/memory.h"
+#include "vgpu/heap.h"
 
 #define MAGIC           0x6670737075626d64ull
 #define ENTRIES         8192
@@ -70,7 +70,7 @@ static void sweep(struct gp_vgpu_memory *memory)
 int gp_vgpu_pages_create(struct gp_vgpu_memory *memory, const struct gp_vgpu_pages *like, u64 bytes,
 			 bool twice, struct gp_vgpu_pages **out)
 {
-	struct gp_vgpu_pages *pages = malloc(sizeof(*pages));
+	struct gp_vgpu_pages *pages = gp_vgpu_alloc(sizeof(*pages));
 	int error;
 
 	sweep(memory);
@@ -87,7 +87,7 @@ int gp_vgpu_pages_create(struct gp_vgpu_memory *memory, const struct gp_vgpu_pag
 			gp_vgpu_arena_give(&memory->arena, &pages->range);
 	}
 	if (error) {
-		free(pages);
+		gp_vgpu_free(pages);
 		return error;
 	}
 	*out = pages;
@@ -115,7 +115,7 @@ u64 gp_vgpu_pages_put(struct gp_vgpu_memory *memory, struct gp_vgpu_pages *pages
 		gp_vgpu_arena_give(&memory->arena, &pages->range);
 	}
 	sweep(memory);
-	free(pages);
+	gp_vgpu_free(pages);
 	return vram;
 }
 
@@ -303,7 +303,7 @@ int gp_vgpu_pages_import(struct gp_vgpu_client *client, int fd, struct gp_vgpu_p
 		(*out)->users++;
 		return 0;
 	}
-	*out = malloc(sizeof(**out));
+	*out = gp_vgpu_alloc(sizeof(**out));
 	if (!*out)
 		return -ENOMEM;
 	**out = (struct gp_vgpu_pages){
@@ -318,6 +318,6 @@ int gp_vgpu_pages_import(struct gp_vgpu_client *client, int fd, struct gp_vgpu_p
 	};
 	error = foreign_map(memory, fd, position, *out);
 	if (error)
-		free(*out);
+		gp_vgpu_free(*out);
 	return error;
 }

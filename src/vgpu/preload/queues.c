@@ -8,9 +8,9 @@
 #include "vgpu/preload/parts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "vgpu/ioctls.h"
+#include "vgpu/heap.h"
 
 struct entry {
 	bool used;
@@ -27,7 +27,7 @@ struct gp_vgpu_queues {
 
 struct gp_vgpu_queues *gp_vgpu_queues_create(void)
 {
-	struct gp_vgpu_queues *queues = calloc(1, sizeof(*queues));
+	struct gp_vgpu_queues *queues = gp_vgpu_alloc(sizeof(*queues));
 
 	if (!queues)
 		return NULL;

@@ -8,11 +8,11 @@
 #include "vgpu/preload/parts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "abi/kfd_driver.h"
+#include "vgpu/heap.h"
 
 struct range {
 	u64 start, end;
@@ -37,7 +37,7 @@ static const struct range defaults = {
 
 struct gp_vgpu_svm *gp_vgpu_svm_create(void)
 {
-	struct gp_vgpu_svm *svm = calloc(1, sizeof(*svm));
+	struct gp_vgpu_svm *svm = gp_vgpu_alloc(sizeof(*svm));
 
 	if (svm)
 		pthread_mutex_init(&svm->lock, NULL);
@@ -48,9 +48,9 @@ void gp_vgpu_svm_destroy(struct gp_vgpu_svm *svm)
 {
 	if (!svm)
 		return;
-	free(svm->ranges);
+	gp_vgpu_free(svm->ranges);
 	pthread_mutex_destroy(&svm->lock);
-	free(svm);
+	gp_vgpu_free(svm);
 }
 
 /* First range that ends after `address`. */
@@ -96,7 +96,7 @@ static int make_room(struct gp_vgpu_svm *svm, size_t need)
 
 	if (need <= svm->room)
 		return 0;
-	ranges = realloc(svm->ranges, need * 2 * sizeof(*svm->ranges));
+	ranges = gp_vgpu_realloc(svm->ranges, need * 2 * sizeof(*svm->ranges));
 	if (!ranges)
 		return -ENOMEM;
 	svm->ranges = ranges;

@@ -5,11 +5,11 @@
  */
 #include "base/clock.h"
 #include "vgpu/preload/events.h"
+#include "vgpu/heap.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,7 +201,8 @@ int gp_vgpu_ioctl_wait_events(struct gp_vgpu_client *client, void *data)
 
 	wait.waiters = wait.few;
 	if (wait.count > FEW)
-		wait.waiters = wait.count > most ? NULL : calloc(wait.count, sizeof(wait.few[0]));
+		wait.waiters =
+			wait.count > most ? NULL : gp_vgpu_alloc(wait.count * sizeof(wait.few[0]));
 	if (!wait.waiters) {
 		args->wait_result = GP_KFD_WAIT_FAIL;
 		return -ENOMEM;
@@ -212,7 +213,7 @@ int gp_vgpu_ioctl_wait_events(struct gp_vgpu_client *client, void *data)
 	leave(&wait, error == -EINTR);
 	pthread_mutex_unlock(&events->lock);
 	if (wait.waiters != wait.few)
-		free(wait.waiters);
+		gp_vgpu_free(wait.waiters);
 	if (error)
 		args->wait_result = GP_KFD_WAIT_FAIL;
 	else if (args->wait_result == GP_KFD_WAIT_FAIL)

@@ -95,7 +95,41 @@ static int library_path(const char *directory, char *out, size_t size, struct gp
 	return 0;
 }
 
-/* Ours last: an agent that watches the program's calls must see them before we answer. */
+/* The place of ours among `before`: behind what watches the program's calls and must see them
+ * before we answer, and in front of allocators, which may have an mmap() of their own (tcmalloc).
+ */
+static size_t place_among(const char *before)
+{
+	size_t place = 0, at = 0;
+
+	while (before[at]) {
+		size_t length = strcspn(before + at, ": ");
+		char entry[PATH_MAX];
+
+		snprintf(entry, sizeof(entry), "%.*s", (int)length, before + at);
+		at += length;
+		if (strstr(entry, "libgpreempt") || strstr(entry, "san.so"))
+			place = at;
+		at += strspn(before + at, ": ");
+	}
+	return place;
+}
+
+static char *preload_value(const char *before, const char *library)
+{
+	size_t place = place_among(before);
+	const char *rest = before + place;
+	char *value;
+
+	if (asprintf(&value, "%.*s%s%s%s%s", (int)place, before, place ? ":" : "", library,
+		     *rest && place ? ""
+		     : *rest        ? ":"
+				    : "",
+		     rest) < 0)
+		return NULL;
+	return value;
+}
+
 static int set_environment(const char *directory, struct gp_diag *diag)
 {
 	char library[PATH_MAX], computes[PATH_MAX + sizeof(GP_VGPU_COMPUTES)], *value;
@@ -104,13 +138,11 @@ static int set_environment(const char *directory, struct gp_diag *diag)
 
 	if (error)
 		return error;
-	if (before && *before && !strstr(before, LIBRARY)) {
-		if (asprintf(&value, "%s:%s", before, library) < 0)
-			return -ENOMEM;
-	} else {
-		/* Inside another machine ours is there already. */
-		value = strdup(before && *before ? before : library);
-	}
+	/* Inside another machine ours is there already. */
+	if (before && strstr(before, LIBRARY))
+		value = strdup(before);
+	else
+		value = preload_value(before ? before : "", library);
 	if (!value || setenv("LD_PRELOAD", value, 1) || setenv(GP_VGPU_ENV, directory, 1))
 		error = -ENOMEM;
 	snprintf(computes, sizeof(computes), "%.*s/" GP_VGPU_COMPUTES, PATH_MAX - 1, directory);

@@ -57,6 +57,8 @@ CODE u64 apart_u64(u64 x) { APART(x); return x; }
 CODE f64 apart_f64(f64 x) { APART(x); return x; }
 CODE f32 apart_f32(f32 x) { APART(x); return x; }
 CODE f16 apart_f16(f16 x) { APART(x); return x; }
+CODE f32x2 apart_f32x2(f32x2 x) { APART(x); return x; }
+CODE f16x2 apart_f16x2(f16x2 x) { APART(x); return x; }
 /* Signalling NaNs become quiet before, and -0 becomes +0 after: C leaves both open. */
 CODE f32 min_f32(f32 a, f32 b) { f32 z = apart_f32(0); return __builtin_fminf(a + z, b + z) + z; }
 CODE f32 max_f32(f32 a, f32 b) { f32 z = apart_f32(0); return __builtin_fmaxf(a + z, b + z) + z; }
@@ -171,7 +173,7 @@ class Kernel:
         if kind == "f32x2" and self.rng.random() < 0.3:
             return f"__builtin_elementwise_fma({a}, {b}, {self.expression(kind, depth - 1)})"
         if element in FLOATS:
-            return self.rng.choice([f"({a} + {b})", f"({a} - {b})", f"({a} * {b})"])
+            return self.rng.choice([f"({a} + {b})", f"(apart_{kind}({a}) - {b})", f"({a} * {b})"])
         low = "(u16x2){15, 15}"
         return self.rng.choice([*(f"({a} {operator} {b})" for operator in "+-*&|^"), f"__builtin_elementwise_min({a}, {b})",
                                 f"__builtin_elementwise_max({a}, {b})", f"__builtin_elementwise_add_sat({a}, {b})",
@@ -187,7 +189,7 @@ class Kernel:
         if which < 3:
             return f"({a} + {b})"
         if which < 5:
-            return f"({a} - {b})"
+            return f"(apart_{kind}({a}) - {b})"
         if which < 7:
             return f"({a} * {b})"
         if which == 7 and self.rng.random() < 0.5:

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for what the preload library keeps: libc's allocator is not asked. The application may
+ * have another one, which calls munmap() with its locks held; munmap() is ours and takes our locks.
+ * So nothing may be allocated from that one while a lock is held that munmap() takes.
+ *
+ * Memory is zeroed and aligned to 64 bytes. Blocks up to 1 MiB are kept for the next that asks.
+ * All functions may be called by any thread and take no lock but their own.
+ */
+#ifndef GP_VGPU_HEAP_H
+#define GP_VGPU_HEAP_H
+
+#include <stddef.h>
+
+/* NULL without memory. */
+void *gp_vgpu_alloc(size_t bytes);
+/* Behind what the old one had nothing is zeroed. NULL: the old one is as it was. */
+void *gp_vgpu_realloc(void *old, size_t bytes);
+void gp_vgpu_free(void *memory);
+/* In a forked child: another thread may have been in here. */
+void gp_vgpu_heap_forked(void);
+
+#endif
