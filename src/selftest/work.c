@@ -413,7 +413,7 @@ int main(int argc, char **argv)
 	while (read(STDIN_FILENO, &command, 1) == 1 && obey(&work, command))
 		;
 	open_gate(&work);
-	/* The queues end with the process: see gp_selftest_work_create_ns(). hsa_shut_down() destroys
-	 * queues of its own while ours exist. */
+	/* The queues end with the process: see gp_selftest_work_create_ns(). hsa_shut_down()
+	 * destroys queues of its own while ours exist. */
 	return 0;
 }
