@@ -2,12 +2,26 @@
 #include "vgpu/heap.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/types.h"
+
+/* Then the sanitizer is the application's allocator, and is to see what is wrong with our blocks.
+ */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
 
 #define ALIGNMENT   64u
 #define PAGE        4096u
@@ -98,6 +112,15 @@ static struct block *block_take(u32 class, size_t bytes, bool *fresh)
 	return block || bytes <= CUT_MAX ? block : pages_map(bytes);
 }
 
+static void *alloc_sanitized(size_t bytes)
+{
+	void *memory = NULL;
+
+	if (posix_memalign(&memory, ALIGNMENT, bytes ? bytes : 1))
+		return NULL;
+	return memset(memory, 0, bytes);
+}
+
 void *gp_vgpu_alloc(size_t bytes)
 {
 	size_t whole = bytes + sizeof(struct block);
@@ -105,6 +128,8 @@ void *gp_vgpu_alloc(size_t bytes)
 	bool fresh;
 	u32 class;
 
+	if (SANITIZED)
+		return alloc_sanitized(bytes);
 	if (whole < bytes || whole > SIZE_MAX - PAGE)
 		return NULL;
 	class = class_of(whole);
@@ -122,9 +147,11 @@ void *gp_vgpu_alloc(size_t bytes)
 void *gp_vgpu_realloc(void *old, size_t bytes)
 {
 	const struct block *block = old ? (struct block *)old - 1 : NULL;
-	size_t room = block ? block->bytes - sizeof(*block) : 0;
+	size_t room = block && !SANITIZED ? block->bytes - sizeof(*block) : 0;
 	void *memory;
 
+	if (SANITIZED)
+		return old ? realloc(old, bytes) : alloc_sanitized(bytes);
 	if (block && bytes <= room)
 		return old;
 	memory = gp_vgpu_alloc(bytes);
@@ -139,7 +166,9 @@ void gp_vgpu_free(void *memory)
 {
 	struct block *block = memory ? (struct block *)memory - 1 : NULL;
 
-	if (!block)
+	if (SANITIZED)
+		free(memory);
+	if (SANITIZED || !block)
 		return;
 	if (block->class == CLASSES) {
 		syscall(SYS_munmap, block, block->bytes);
