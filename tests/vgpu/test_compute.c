@@ -63,16 +63,16 @@ void *__real_gp_vgpu_alloc(size_t bytes);
 void *__wrap_gp_vgpu_alloc(size_t bytes);
 void *__wrap_gp_vgpu_alloc(size_t bytes)
 {
-	void *memory;
+	void *block;
 
 	if (!no_memory_of || bytes != no_memory_of)
 		return __real_gp_vgpu_alloc(bytes);
 	if (asked++ % 2)
 		return NULL;
-	memory = __real_gp_vgpu_alloc(bytes);
-	if (memory)
-		memset(memory, 0x55, bytes); /* nothing that was not read from the area is right */
-	return memory;
+	block = __real_gp_vgpu_alloc(bytes);
+	if (block)
+		memset(block, 0x55, bytes); /* nothing that was not read from the area is right */
+	return block;
 }
 
 static char said[256];
