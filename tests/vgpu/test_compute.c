@@ -10,6 +10,7 @@
 
 #include "abi/kfd_ioctl.h"
 #include "testlib.h"
+#include "trap_handler.h"
 #include "vgpu/compute/compute.h"
 #include "vgpu/program/program.h"
 
@@ -118,10 +119,10 @@ static void take_handler(struct machine *machine, const char *header)
 	gave_up = 0;
 }
 
-/* By the one in GP_TRAP_HANDLER, if there is one. */
+/* By that of a driver, if there is one. */
 static int setup_handler(void **state)
 {
-	const char *header = getenv("GP_TRAP_HANDLER");
+	const char *header = trap_handler();
 
 	setup(state);
 	if (header)
@@ -337,7 +338,7 @@ static void handler_of_the_driver_does_the_same(void **state)
 	struct machine *machine = *state;
 
 	if (!machine->client.directory[0]) {
-		print_message("GP_TRAP_HANDLER does not name cwsr_trap_handler.h of a driver\n");
+		print_message("no cwsr_trap_handler.h of a driver (GP_TRAP_HANDLER names one)\n");
 		skip();
 	}
 	registers_pass_through_the_save_area(state);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waves in memory. The judge of the layout is the trap handler of the driver: GP_TRAP_HANDLER names
- * cwsr_trap_handler.h of a kernel's source, whose programs save and restore waves here, instruction
- * by instruction. Without it these tests are skipped.
+ * Waves in memory. The judge of the layout is the trap handler of the driver (../trap_handler.h),
+ * whose programs save and restore waves here, instruction by instruction. Without it these tests
+ * are skipped.
  */
 #include "vgpu/isa/save.h"
 
 #include <stdlib.h>
 
+#include "../trap_handler.h"
 #include "machine.h"
 #include "vgpu/isa/handler.h"
 
@@ -229,12 +230,12 @@ static u32 handler_words(const char *path, const char *name, u32 *words, u32 max
 static void handler_load(struct machine *m)
 {
 	static u32 words[MACHINE_CODE_BYTES / sizeof(u32) - 1];
-	const char *path = getenv("GP_TRAP_HANDLER");
+	const char *path = trap_handler();
 	bool newer = m->runner.gfx == GP_ISA_GFX942;
 	u32 count;
 
 	if (!path) {
-		print_message("GP_TRAP_HANDLER does not name cwsr_trap_handler.h of a driver\n");
+		print_message("no cwsr_trap_handler.h of a driver (GP_TRAP_HANDLER names one)\n");
 		skip();
 	}
 	count = handler_words(path, newer ? "cwsr_trap_gfx9_4_3_hex" : "cwsr_trap_aldebaran_hex",
