@@ -168,6 +168,42 @@ class Commands(Daemon):
         self.assertNotIn("expected to take unknown", self.gpreempt("why", self.low))
         self.assertNotIn("resuming it unknown", self.gpreempt("why", self.low))
 
+    def test_a_time_that_is_over_is_explained_by_what_was_decided_before(self):
+        self.start_daemon("busy")
+        deadline = time.monotonic() + LIMIT
+        while not any(job["suspends"] for job in json.loads(self.gpreempt("top", "--json"))["jobs"]):
+            self.assertLess(time.monotonic(), deadline)
+        lines = [json.loads(line) for line in self.gpreempt("log", "--json").splitlines()]
+        held = next(line for line in lines if line["kind"] == "suspend" and str(line["job"]["pid"]) == self.low)
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(held["time_ns"] // 10**9))
+        shown = self.gpreempt("why", "--at", at, self.low)
+        self.assertIn(f"At {at} it was held, since {at}.\n", shown)
+        self.assertNotIn("In total", shown)
+        self.assertIn(f"At {at} it was not held.", self.gpreempt("why", "--at", at, self.high))
+        self.assertIs(json.loads(self.gpreempt("why", "--at", at, self.low, "--json"))["held_at"], True)
+        self.assertIsNone(json.loads(self.gpreempt("why", self.low, "--json"))["held_at"])
+        before = "2020-01-01 00:00"
+        self.assertEqual(self.gpreempt("why", "--at", before, self.low),
+                         f"The record has no decision about it from before {before}.\n")
+        for wrong in (("--at", "noon"), ("--at", "12:00", "--driver")):
+            done = subprocess.run([GPREEMPT, "why", *wrong, self.low], env=self.env, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+
+    def test_a_log_of_the_last_hour_has_what_is_in_it(self):
+        self.start_daemon("busy")
+        deadline = time.monotonic() + LIMIT
+        while not any(job["suspends"] for job in json.loads(self.gpreempt("top", "--json"))["jobs"]):
+            self.assertLess(time.monotonic(), deadline)
+        whole, since = ([json.loads(line) for line in self.gpreempt("log", "--json", *options).splitlines()]
+                        for options in ((), ("--since", "1h")))
+        self.assertGreater(len(whole), 2)
+        self.assertEqual([line["id"] for line in since][:len(whole)], [line["id"] for line in whole])
+        last = whole[-1]["time_ns"]
+        while time.time_ns() < last + 2 * 10**6:
+            pass
+        ids = [json.loads(line)["id"] for line in self.gpreempt("log", "--json", "--since", "1ms").splitlines()]
+        self.assertFalse(set(ids) & {line["id"] for line in whole})
+
     def test_what_renice_answers_is_what_the_daemon_schedules_by(self):
         self.start_daemon()
         self.assertEqual(self.priorities(), {int(self.low): 500, int(self.high): 2000})

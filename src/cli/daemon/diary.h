@@ -20,6 +20,9 @@ int gp_cli_diary_read(const char *path, bool rotated, s64 since_wall_ns, struct 
 
 /* "2026-11-17 14:03:05", local time. */
 void gp_cli_diary_time(s64 wall_ns, char *out, size_t size);
+/* "14:03", "2026-11-17 14:03:05". A time of day is that of the day of `latest`, or of the day
+ * before if it is not before that. *until: the end of the second or minute that the text names. */
+bool gp_cli_diary_time_parse(const char *text, s64 latest_wall_ns, s64 *out, s64 *until);
 
 /* The report on [from, to) from the files. NULL after saying why. */
 struct gp_doc *gp_cli_diary_report(const char *path, s64 from_wall_ns, s64 to_wall_ns,

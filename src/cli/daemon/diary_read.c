@@ -14,6 +14,8 @@
 #include "cli/daemon/diary.h"
 
 enum { ROTATED_MAX = 100 };
+#define SECONDS_MAX \
+	(INT64_MAX / (s64)GP_NS_PER_S - 61) /* that are a number of ns, and a minute more */
 
 struct reading {
 	s64 since;
@@ -107,4 +109,45 @@ void gp_cli_diary_time(s64 wall_ns, char *out, size_t size)
 
 	localtime_r(&seconds, &local);
 	strftime(out, size, "%Y-%m-%d %H:%M:%S", &local);
+}
+
+/* The end of a second of CLOCK_REALTIME; of a year that does not fit, the last or the first that
+ * does. */
+static s64 wall_of(struct tm *local)
+{
+	local->tm_isdst = -1;
+	return GP_MIN(GP_MAX((s64)mktime(local), -SECONDS_MAX), SECONDS_MAX) * (s64)GP_NS_PER_S +
+	       (s64)GP_NS_PER_S - 1;
+}
+
+bool gp_cli_diary_time_parse(const char *text, s64 latest_wall_ns, s64 *out, s64 *until)
+{
+	static const struct {
+		const char *form;
+		bool dated;
+		s64 seconds;
+	} forms[] = {{"%Y-%m-%d %H:%M:%S", true, 1},
+		     {"%Y-%m-%d %H:%M", true, 60},
+		     {"%H:%M:%S", false, 1},
+		     {"%H:%M", false, 60}};
+	time_t day = (time_t)(latest_wall_ns / (s64)GP_NS_PER_S);
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(forms); i++) {
+		struct tm local;
+		const char *end;
+
+		localtime_r(&day, &local);
+		local.tm_sec = 0;
+		end = strptime(text, forms[i].form, &local);
+		if (!end || *end)
+			continue;
+		*out = wall_of(&local);
+		if (!forms[i].dated && *out >= latest_wall_ns) {
+			local.tm_mday--;
+			*out = wall_of(&local);
+		}
+		*until = *out + (forms[i].seconds - 1) * (s64)GP_NS_PER_S;
+		return true;
+	}
+	return false;
 }

@@ -19,6 +19,7 @@ enum {
 	OPTION_ALL = 'a',
 	OPTION_PERFETTO = 256,
 	OPTION_EACH,
+	OPTION_SINCE,
 	OPTION_LINES = 'n'
 };
 
@@ -35,7 +36,8 @@ struct settings {
 	bool headed; /* CSV: the head was printed */
 	bool known;  /* there is a line about pid */
 	const char *perfetto;
-	u64 lines; /* UINT64_MAX: all there are */
+	u64 lines;   /* UINT64_MAX: all there are */
+	u64 from_ns; /* CLOCK_MONOTONIC: earlier lines are left out */
 	u32 pid;
 	u64 job;                            /* the one that pid is in now; 0: none */
 	u64 next;                           /* number of the next line that is expected */
@@ -50,27 +52,25 @@ struct settings {
 static int set(void *ctx, int id, const char *value)
 {
 	struct settings *settings = ctx;
+	u64 now = gp_monotonic_ns(), since = 0;
+	int error;
 
 	if (gp_cli_view_has(id))
 		return gp_cli_view_set(&settings->view, settings->command, id, value);
-	switch (id) {
-	case OPTION_FOLLOW:
-		settings->follow = true;
-		break;
-	case OPTION_EACH:
-		settings->each = true;
-		break;
-	case OPTION_ALL:
-		settings->all = true;
-		break;
-	case OPTION_PERFETTO:
+	settings->follow |= id == OPTION_FOLLOW;
+	settings->each |= id == OPTION_EACH;
+	settings->all |= id == OPTION_ALL;
+	if (id == OPTION_PERFETTO)
 		settings->perfetto = value;
-		break;
-	case OPTION_LINES:
+	if (id == OPTION_LINES)
 		return gp_option_count(settings->command, "lines", value, 0, UINT64_MAX,
 				       &settings->lines);
-	}
-	return 0;
+	if (id != OPTION_SINCE)
+		return 0;
+	error = gp_option_duration(settings->command, "since", value, GP_NS_PER_MS,
+				   366 * 86400 * GP_NS_PER_S, &since);
+	settings->from_ns = now - GP_MIN(since, now - 1);
+	return error;
 }
 
 static bool wanted(struct settings *settings, const struct gp_proto_msg_decision *line)
@@ -81,8 +81,9 @@ static bool wanted(struct settings *settings, const struct gp_proto_msg_decision
 		(settings->job && (line->job == settings->job || line->other == settings->job));
 
 	settings->known |= about;
-	return about && (gp_cli_view_is_data(&settings->view) || settings->all ||
-			 !gp_cli_decision_is_routine(line));
+	return about && line->at_ns >= settings->from_ns &&
+	       (gp_cli_view_is_data(&settings->view) || settings->all ||
+		!gp_cli_decision_is_routine(line));
 }
 
 static int print_doc(struct gp_doc *doc, enum gp_show_format format)
@@ -410,8 +411,9 @@ static int make(void *ctx, struct gp_doc **doc)
 
 static int check(const struct settings *settings)
 {
-	if (settings->perfetto && (gp_cli_view_is_data(&settings->view) || settings->pid ||
-				   settings->all || settings->lines != UINT64_MAX))
+	if (settings->perfetto &&
+	    (gp_cli_view_is_data(&settings->view) || settings->pid || settings->all ||
+	     settings->from_ns || settings->lines != UINT64_MAX))
 		return gp_usage_error(settings->command,
 				      "--perfetto writes the whole record and can be "
 				      "combined only with --follow");
@@ -457,6 +459,8 @@ static const struct gp_option options[] = {
 	 N_("keep printing new decisions as they are made")},
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("start with the last N lines of the record")},
+	{OPTION_SINCE, "since", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("start with what was decided within the last TIME")},
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("also print turns of batch jobs, completed operations, and\n"
 	    "jobs that start or end")},
@@ -489,9 +493,8 @@ const struct gp_command gp_cli_log = {
 			  "what gpreemptd would\n"
 			  "have done if it had run with mode = act."),
 	.options = options,
-	.examples = "  gpreempt log --lines 20\n"
+	.examples = "  gpreempt log --since 10min --lines 20\n"
 		    "  gpreempt log --follow --json | jq 'select(.kind == \"suspend\")'\n"
-		    "  gpreempt log --perfetto decisions.json\n"
 		    "  gpreempt log --follow --perfetto - | gzip > trace.json.gz\n",
 	.run = run,
 };

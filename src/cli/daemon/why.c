@@ -13,7 +13,7 @@
 #include "cli/watch/why_driver.h"
 #include "show/reason.h"
 
-enum { OPTION_LINES = 'n', OPTION_DRIVER = 256, OPTION_ROOT };
+enum { OPTION_LINES = 'n', OPTION_DRIVER = 256, OPTION_ROOT, OPTION_AT };
 enum { DEFAULT_LINES = 20 };
 
 struct story {
@@ -24,6 +24,7 @@ struct story {
 	u64 lines;
 	struct gp_cli_view view;
 	bool driver;
+	struct gp_cli_why_past past;
 	struct gp_root root;
 	struct gp_proto_msg_daemon_status status;
 	struct gp_proto_msg_job job; /* id 0: not known now */
@@ -41,6 +42,8 @@ static int set(void *ctx, int id, const char *value)
 		story->driver = true;
 	if (id == OPTION_ROOT)
 		story->root.dir = value;
+	if (id == OPTION_AT)
+		return gp_cli_why_past_set(&story->past, story->command, value);
 	if (id == OPTION_LINES)
 		return gp_option_count(story->command, "lines", value, 0, UINT64_MAX,
 				       &story->lines);
@@ -108,6 +111,8 @@ static void add_lines(struct gp_doc *doc, const struct story *story)
 {
 	size_t first = story->count > story->lines ? story->count - (size_t)story->lines : 0;
 
+	if (!story->count && story->past.text)
+		return;
 	if (!story->count) {
 		gp_doc_line(doc, "No decisions about it are recorded.");
 		return;
@@ -124,7 +129,11 @@ static void add_lines(struct gp_doc *doc, const struct story *story)
 
 static void add_sentences(struct gp_doc *doc, const struct story *story)
 {
-	gp_cli_why_state(doc, &(struct gp_cli_why_about){story->pid, &story->status, &story->job});
+	if (story->past.text)
+		gp_cli_why_past_line(doc, &story->past, story->count);
+	else
+		gp_cli_why_state(doc, &(struct gp_cli_why_about){story->pid, &story->status,
+								 &story->job});
 	add_lines(doc, story);
 }
 
@@ -136,6 +145,10 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 
 	gp_doc_fact(doc, "pid", NULL, gp_v_count(story->pid));
 	gp_doc_fact(doc, "mode", NULL, gp_v_text(story->status.mode ? "act" : "observe"));
+	gp_doc_fact(doc, "at", NULL, gp_v_text(story->past.text));
+	gp_doc_fact(doc, "held_at", NULL,
+		    gp_v_if(story->past.text && story->count,
+			    gp_v_bool(story->past.held && !story->past.observed)));
 	gp_doc_fact(doc, "known", NULL, gp_v_bool(job->id != 0));
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
 	gp_doc_fact(doc, "claim", NULL, gp_v_if(job->id, gp_v_text(claim_name(job->claim))));
@@ -183,6 +196,10 @@ static int make(void *ctx, struct gp_doc **doc)
 	error = read_all(story);
 	if (!error && !story->job.id && !story->count)
 		error = gp_cli_daemon_unknown(&story->sink.diag, story->pid);
+	if (story->past.text)
+		story->count =
+			gp_cli_why_past_look(&story->past, story->client.wall_ns, story->job.id,
+					     story->pid, story->line, story->count);
 	if (!error) {
 		*doc = gp_doc_new_answer();
 		if (story->view.format == GP_SHOW_CSV)
@@ -212,6 +229,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 			"GPU",
 			argv[first]);
 	gp_command_diag_init(&story.sink, command);
+	if (story.past.text && (story.driver || story.view.watch))
+		return gp_usage_error(command, "--at cannot be combined with --driver or --watch");
 	if (!gp_root_is_live(&story.root) && !story.driver)
 		return gp_usage_error(command, "--root needs --driver");
 	if (gp_cli_view_check(&story.view, command) ||
@@ -226,6 +245,9 @@ static int run(const struct gp_command *command, int argc, char **argv)
 static const struct gp_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("show the last N decisions (default 20)")},
+	{OPTION_AT, "at", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("explain TIME (14:03, '2026-11-17 14:03:05') by the decisions\nbefore it, as far as "
+	    "they are in the record")},
 	GP_VIEW_OPTIONS(N_("print JSON, with every decision")),
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("show decisions of the driver's scheduler, not of gpreemptd")},
@@ -248,6 +270,7 @@ const struct gp_command gp_cli_why = {
 	.options = options,
 	.examples = "  gpreempt why 4711\n"
 		    "  gpreempt why --lines 100 4711\n"
+		    "  gpreempt why --at 14:03 4711\n"
 		    "  gpreempt why --driver 4711\n",
 	.run = run,
 };

@@ -18,8 +18,6 @@
 #include "cli/daemon/diary.h"
 
 #define EVERY_NS (10 * (s64)GP_NS_PER_S) /* from one state to the next */
-#define SECONDS_MAX \
-	(INT64_MAX / (s64)GP_NS_PER_S - 61) /* that are a number of ns, and a minute more */
 
 enum { PLAY_MS = 500, CTRL_C = 3 };
 
@@ -119,49 +117,6 @@ static size_t find(const struct film *film, s64 wall_ns)
 	while (i > 0 && film->items[i].wall_ns > wall_ns)
 		i--;
 	return i;
-}
-
-/* The end of a second of CLOCK_REALTIME; of a year that does not fit, the last or the first that
- * does. */
-static s64 wall_of(struct tm *local)
-{
-	local->tm_isdst = -1;
-	return GP_MIN(GP_MAX((s64)mktime(local), -SECONDS_MAX), SECONDS_MAX) * (s64)GP_NS_PER_S +
-	       (s64)GP_NS_PER_S - 1;
-}
-
-/* A time of day is that of the day of the last snapshot, or of the day before if it is later than
- * that. *until is the end of the second or minute that the text names. */
-static bool parse_time(const char *text, s64 last_wall_ns, s64 *out, s64 *until)
-{
-	static const struct {
-		const char *form;
-		bool dated;
-		s64 seconds;
-	} forms[] = {{"%Y-%m-%d %H:%M:%S", true, 1},
-		     {"%Y-%m-%d %H:%M", true, 60},
-		     {"%H:%M:%S", false, 1},
-		     {"%H:%M", false, 60}};
-	time_t day = (time_t)(last_wall_ns / (s64)GP_NS_PER_S);
-
-	for (size_t i = 0; i < GP_ARRAY_SIZE(forms); i++) {
-		struct tm local;
-		const char *end;
-
-		localtime_r(&day, &local);
-		local.tm_sec = 0;
-		end = strptime(text, forms[i].form, &local);
-		if (!end || *end)
-			continue;
-		*out = wall_of(&local);
-		if (!forms[i].dated && *out >= last_wall_ns + EVERY_NS) {
-			local.tm_mday--;
-			*out = wall_of(&local);
-		}
-		*until = *out + (forms[i].seconds - 1) * (s64)GP_NS_PER_S;
-		return true;
-	}
-	return false;
 }
 
 /* ---- back and forth ---- */
@@ -282,7 +237,8 @@ int gp_cli_top_replay(const struct gp_cli_top_replay *replay, struct gp_diag *di
 				"another --at, or a file that covers more time",
 				replay->path);
 	if (!error && replay->at &&
-	    !parse_time(replay->at, film.items[film.count - 1].wall_ns, &at, &until))
+	    !gp_cli_diary_time_parse(replay->at, film.items[film.count - 1].wall_ns + EVERY_NS, &at,
+				     &until))
 		error = gp_fail(diag, -EINVAL,
 				"invalid time '%s'; use 14:03, 14:03:05 or '2026-11-17 14:03:05'",
 				replay->at);
