@@ -486,7 +486,7 @@ static void costs_follow_names(void **state)
 	fwrite(costs, sizeof(costs), 1, file);
 	fclose(file);
 	snprintf(fake->client.directory, sizeof(fake->client.directory), "%s", directory);
-	free(fake->client.cp->kernels);
+	gp_vgpu_free(fake->client.cp->kernels);
 	fake->client.cp->kernels = gp_vgpu_cp_kernels_new(&fake->client);
 	gp_vgpu_cp_kernels_attach(fake->client.cp->kernels);
 	place_remove(directory);

@@ -16,6 +16,8 @@
 
 #define BYTES   0x10000u
 #define ENTRY   0x1000u /* the code, in the same memory as the data */
+#define OTHER   0x1800u /* further code */
+#define OTHERS  20      /* dispatches that run while one is stopped */
 #define PATIENT 2000    /* turns of 5 ms */
 #define AREA    0x4000u /* where waves are saved, if a test wants that */
 #define STACK   4096u
@@ -190,6 +192,22 @@ static void start(struct machine *machine, const u32 *words, size_t bytes, u32 i
 
 	memcpy(memory + ENTRY, words, bytes);
 	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, queue, 77), 0);
+}
+
+/* What is at `entry` already. */
+static void start_at(struct machine *machine, u32 entry, u32 queue)
+{
+	u64 address = (u64)(uintptr_t)memory;
+	struct gp_isa_launch launch = {
+		.gfx = GP_ISA_GFX90A,
+		.entry = address + entry,
+		.rsrc2 = 2u << 1 | 1u << 7,
+		.user = {(u32)address, (u32)(address >> 32)},
+		.grid = {64, 1, 1},
+		.group = {64, 1, 1},
+	};
+
+	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, queue, 78), 0);
 }
 
 static struct gp_vgpu_computed wait_over(struct machine *machine)
@@ -511,10 +529,35 @@ static void fault_and_refusal_are_reported(void **state)
 	over = wait_over(machine);
 	assert_int_equal(over.stop, GP_ISA_FAULT);
 	assert_int_equal(over.address >> 32, 0x1234);
-	start(machine, refused, sizeof(refused), 64, 64, 0);
+	start(machine, refused, sizeof(refused), 64, 64, 1);
 	over = wait_over(machine);
 	assert_int_equal(over.stop, GP_ISA_REFUSED);
 	assert_string_equal(over.text, "ds_gws_sema_release_all");
+}
+
+static void a_dispatch_that_fails_stops_its_queue(void **state)
+{
+	static const u32 refused[] = {0xd8000000 | 0x98 << 17 | 1 << 16, 0};
+	struct machine *machine = *state;
+	u32 before;
+
+	start(machine, count_on, sizeof(count_on), 64, 64, 3);
+	moves(0);
+	memcpy(memory + OTHER, refused, sizeof(refused));
+	start_at(machine, OTHER, 3);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_REFUSED);
+	gp_vgpu_compute_flush(machine->compute);
+	before = counter(0);
+	memcpy(memory + OTHER, count_once, sizeof(count_once));
+	for (u32 i = 1; i <= OTHERS; i++) {
+		start_at(machine, OTHER, 4);
+		assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
+		assert_int_equal(counter(0), before + i);
+	}
+	/* A new queue with its number is not stopped. */
+	gp_vgpu_compute_drop(machine->compute, 3);
+	start_at(machine, OTHER, 3);
+	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
 }
 
 /* Never executed in part, or with memory of others. */
@@ -571,6 +614,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(groups_meet_at_a_barrier_of_the_grid, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(fault_and_refusal_are_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_dispatch_that_fails_stops_its_queue, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_executed_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(pages_are_not_used_after_a_flush, setup, teardown),

@@ -68,7 +68,7 @@ static bool run(struct gp_vgpu_worker *worker, struct gp_vgpu_job *job, struct g
 	u32 failed = 0;
 
 	for (u32 i = 0; i < BATCHES && stop == GP_ISA_RUNNING; i++) {
-		if (job->held || job->dropped || job->result.stop > GP_ISA_ENDED)
+		if (gp_vgpu_job_stands(job))
 			break;
 		prepare(worker, job);
 		boundary(worker, true);
@@ -321,6 +321,16 @@ void gp_vgpu_compute_drop(struct gp_vgpu_compute *compute, u32 queue_id)
 		gp_vgpu_job_free(job);
 	}
 	gp_bit_clear(compute->held, queue_id);
+	gp_bit_clear(compute->failed, queue_id);
+	pthread_mutex_unlock(&compute->lock);
+}
+
+void gp_vgpu_compute_stop(struct gp_vgpu_compute *compute, u32 queue_id)
+{
+	pthread_mutex_lock(&compute->lock);
+	gp_bit_set(compute->failed, queue_id);
+	while (runs(compute, queue_id))
+		pthread_cond_wait(&compute->boundary, &compute->lock);
 	pthread_mutex_unlock(&compute->lock);
 }
 

@@ -59,6 +59,9 @@ struct gp_vgpu_save_area {
 void gp_vgpu_compute_hold(struct gp_vgpu_compute *compute, u32 queue_id,
 			  struct gp_vgpu_save_area *area);
 void gp_vgpu_compute_release(struct gp_vgpu_compute *compute, u32 queue_id);
+/* None of its waves executes any more, until the queue is dropped. A dispatch that fails does this
+ * to its queue. */
+void gp_vgpu_compute_stop(struct gp_vgpu_compute *compute, u32 queue_id);
 /* Forgets what this queue has under way, held or not. */
 void gp_vgpu_compute_drop(struct gp_vgpu_compute *compute, u32 queue_id);
 void gp_vgpu_compute_flush(struct gp_vgpu_compute *compute);

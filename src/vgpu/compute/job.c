@@ -194,6 +194,11 @@ bool gp_vgpu_job_can_grow(const struct gp_vgpu_job *job)
 	return job->started < job->total && job->resident < job->limit;
 }
 
+bool gp_vgpu_job_stands(const struct gp_vgpu_job *job)
+{
+	return job->held || job->dropped || gp_bit_test(job->compute->failed, job->queue_id);
+}
+
 /*
  * A group that has not used up its share comes first, then a new one if those under way seem to
  * wait, then the others in turn.
@@ -203,7 +208,7 @@ struct gp_vgpu_group *gp_vgpu_job_take(struct gp_vgpu_job *job)
 	bool none = gp_list_empty(&job->ready);
 	struct gp_vgpu_group *group = NULL;
 
-	if (job->held || job->dropped || job->result.stop > GP_ISA_ENDED)
+	if (gp_vgpu_job_stands(job))
 		return NULL;
 	if ((none || job->grow) && gp_vgpu_job_can_grow(job))
 		group = group_new(job);
@@ -226,6 +231,7 @@ static void job_fail(struct gp_vgpu_job *job, struct gp_vgpu_worker *worker,
 
 	if (result->stop > GP_ISA_ENDED)
 		return;
+	gp_bit_set(job->compute->failed, job->queue_id); /* its other dispatches stop as well */
 	result->stop = stop;
 	result->address = stop == GP_ISA_FAULT ? wave->fault : wave->pc;
 	gp_isa_describe(&worker->runner, wave, result->text);

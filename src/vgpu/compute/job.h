@@ -73,7 +73,7 @@ struct gp_vgpu_compute {
 	struct gp_list jobs, over;
 	struct gp_vgpu_spare *waves;     /* registers that are not in use */
 	struct gp_vgpu_handler *handler; /* of the driver, or NULL: its waves are saved by us */
-	u64 held[GP_VGPU_MAX_QUEUES / 64];
+	u64 held[GP_VGPU_MAX_QUEUES / 64], failed[GP_VGPU_MAX_QUEUES / 64];
 	u64 gws[GP_VGPU_MAX_GPUS][GP_ISA_GWS];
 };
 
@@ -84,6 +84,9 @@ struct gp_vgpu_job *gp_vgpu_job_new(struct gp_vgpu_compute *compute,
 void gp_vgpu_job_free(struct gp_vgpu_job *job);
 /* A group to run, or NULL: none is ready and none can start. */
 struct gp_vgpu_group *gp_vgpu_job_take(struct gp_vgpu_job *job);
+/* Whether none of its groups may run: it is held or dropped, or a dispatch of its queue has failed.
+ */
+bool gp_vgpu_job_stands(const struct gp_vgpu_job *job);
 /* Whether one more group can start. */
 bool gp_vgpu_job_can_grow(const struct gp_vgpu_job *job);
 /* It stopped for this reason; true if the job is over, and its result is filled in. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "abi/kfd_debug.h"
+#include "vgpu/compute/compute.h"
 #include "vgpu/cp/cp_state.h"
 
 /*
@@ -104,5 +105,16 @@ void gp_vgpu_cp_fault(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 v
 	ring->faulted = true;
 	if (gp_vgpu_cp_exception(cp, ring, GP_KFD_EC_DEVICE_MEMORY_VIOLATION))
 		return;
+	/* As in the driver, without a debugger the process loses all of its queues on this GPU. */
+	for (u32 i = 0; i < cp->ring_end; i++) {
+		struct gp_vgpu_cp_ring *other = &cp->rings[i];
+
+		if (!other->used || other->gpu_id != ring->gpu_id)
+			continue;
+		other->hold = GP_CP_HALTED;
+		other->faulted = true;
+		if (cp->compute)
+			gp_vgpu_compute_stop(cp->compute, other->queue.id);
+	}
 	gp_vgpu_event_memory_fault(cp->client, ring->gpu_id, va);
 }
