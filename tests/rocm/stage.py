@@ -11,6 +11,9 @@ CHROOT = SOURCE / "tests" / "rocm" / "chroot"
 PROGRAMS = SOURCE / "tests" / "vgpu" / "programs"
 VERSIONS = ("6.4", "7.2")
 CACHE = os.environ.get("GP_ROCM_CACHE", "/var/cache/gpreempt")
+AGENT = {"hsa_stage": "hsa_stage.c", "libagent_tool.so": "tool.c", "static_program": "static_program.c"}  # what its tests start
+ALONE = {"agent/libagent_tool.so": "-shared -fPIC", "agent/static_program": "-static"}  # without ROCm
+LIBRARIES = "-lamdhip64 -lhiprtc -lhsa-runtime64 -pthread -lm -ldl"
 EXAMPLES = ("gemm_mini", "case_a_cnn", "case_b_transformer", "offline_trainer", "online_server")
 SKIPPED = 77  # exit status of a program that does not apply
 COMPILE_LIMIT = 600
@@ -33,13 +36,13 @@ class Stage:
     def __init__(self, version, build):
         self.version, self.build = version, build
         self.out = build / "rocm" / version
-        for name in ("programs", "examples", "logs"):
+        for name in ("programs", "examples", "agent", "logs"):
             (self.out / name).mkdir(parents=True, exist_ok=True)
 
     def command(self, command, env=(), binds=()):
         """The words that run `command` in the chroot. binds: directories and the paths where it sees them."""
         binds = [*binds, (SOURCE, "/src"), (self.build, "/gp"), (self.out, "/out"), (self.out / "programs", "/gp/tests/vgpu/programs"),
-                 (self.out / "examples", "/gp/examples")]
+                 (self.out / "examples", "/gp/examples"), (self.out / "agent", "/gp/tests/agent")]
         words = [str(CHROOT), "enter", self.version]
         for directory, path in binds:
             words += ["--bind", str(directory), path]
@@ -69,13 +72,14 @@ class Stage:
                    for path in sorted(PROGRAMS.glob("*.c"))}
         common = [f"/src/examples/{name}.c" for name in ("example", "learn", "networks", "spin")]
         sources.update({f"examples/{name}": [f"/src/examples/{name}.c", *common] for name in EXAMPLES})
+        sources.update({f"agent/{name}": [f"/src/tests/agent/{source}"] for name, source in AGENT.items()})
         script = ["cd /out"]
         newest = self.newest_source()
         for name, files in sources.items():
             if (self.out / name).exists() and (self.out / name).stat().st_mtime > newest:
                 continue
             script.append(f"gcc -std=gnu17 -O1 -w -D_GNU_SOURCE -D__HIP_PLATFORM_AMD__ -I/src/src -o {name}.new {' '.join(files)} "
-                          f"-lamdhip64 -lhiprtc -lhsa-runtime64 -pthread -lm -ldl > {name}.errors 2>&1 && mv {name}.new {name} "
+                          f"{ALONE.get(name, LIBRARIES)} > {name}.errors 2>&1 && mv {name}.new {name} "
                           f"&& rm {name}.errors || rm -f {name}")
         if len(script) > 1:
             self.run("compile", self.command(["sh", "-c", "\n".join(script)]), COMPILE_LIMIT)
@@ -83,7 +87,8 @@ class Stage:
 
     def newest_source(self):
         """When the last of what the programs are made of was changed; the chroot is one of them."""
-        files = [path for place in ("tests/vgpu/programs", "examples", "src/abi", "src/base") for path in (SOURCE / place).glob("*.[ch]")]
+        places = ("tests/vgpu/programs", "tests/agent", "examples", "src/abi", "src/base")
+        files = [path for place in places for path in (SOURCE / place).glob("*.[ch]")]
         files.append(root(self.version) / "ready")
         return max(path.stat().st_mtime for path in files)
 

@@ -11,7 +11,7 @@ import shlex
 import time
 
 import gtest
-from stage import EXAMPLES, SKIPPED, SOURCE
+from stage import AGENT, EXAMPLES, SKIPPED, SOURCE
 
 ROCRTST = "/opt/libhsa-runtime64-tests/usr/libexec/rocm/libhsa-runtime64-tests"
 TESTS = "/usr/libexec/rocm"
@@ -265,6 +265,10 @@ def rccl(stage, personality, short):
 
 def project(stage, personality, short):
     """This project's own tests of preemption, with the programs and the runtime of the chroot."""
+    for name in stage.share(AGENT):  # without it the tests that start it would be skipped
+        error = stage.first_error(f"agent/{name}")
+        if error:
+            yield name, "fail", error
     files = ["tests/rocm/test_logs.py", "tests/rocm/test_preemption.py", "tests/rocm/test_compute.py", "tests/vgpu/test_storm.py"]
     if not short:
         files.append("tests/rocm/test_llama_server.py")
