@@ -39,7 +39,7 @@ static void add_open(struct gp_daemon_latency *latency, u64 usual, u64 since)
 {
 	u64 now = gp_monotonic_ns(), age = now - GP_MIN(since, now);
 
-	if (usual == UINT64_MAX || age > usual)
+	if (usual != UINT64_MAX && age > usual)
 		gp_daemon_latency_add(latency, age);
 }
 
@@ -60,8 +60,6 @@ void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_
 	struct gp_daemon_latency latency;
 	u64 usual;
 
-	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients)
-		announces |= client->requests.count != 0;
 	latency = announces ? job->requests : job->bursts;
 	usual = gp_daemon_latency_at(&latency, 500);
 	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
