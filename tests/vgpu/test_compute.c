@@ -577,6 +577,12 @@ static void what_cannot_be_executed_is_refused(void **state)
 	launch.scratch = 0;
 	launch.grid[1] = 0;
 	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, 3, 77), -E2BIG);
+	launch.grid[1] = 1;
+	launch.group[1] = 9;
+	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, 3, 77), -EDOM);
+	launch.group[1] = 1;
+	launch.lds_bytes = 65536 + 512;
+	assert_int_equal(gp_vgpu_compute_start(machine->compute, &launch, 0, 3, 77), -EDOM);
 }
 
 static void pages_are_not_used_after_a_flush(void **state)

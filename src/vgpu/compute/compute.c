@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/aql.h"
 #include "base/clock.h"
 #include "vgpu/compute/job.h"
 #include "vgpu/heap.h"
@@ -217,6 +218,8 @@ static int launch_check(const struct gp_isa_launch *launch)
 
 	if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2])
 		return -E2BIG;
+	if (items > GP_GFX9_WORKGROUP_MAX || launch->lds_bytes > GP_GFX9_LDS_MAX)
+		return -EDOM;
 	if (launch->scratch && launch->scratch_waves < gp_divide_up(items, GP_ISA_LANES))
 		return -ENOSPC;
 	return 0;

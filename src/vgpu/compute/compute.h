@@ -40,7 +40,8 @@ void gp_vgpu_compute_free(struct gp_vgpu_compute *compute);
 /* Makes the threads, where they are not there yet. Without a lock, see vgpu/heap.h. */
 int gp_vgpu_compute_ready(struct gp_vgpu_compute *compute);
 /* 0 or -errno; gp_vgpu_compute_ready() is called if that was not done. -E2BIG: a direction of the
- * grid is 0; -ENOSPC: private memory for less than a group. */
+ * grid is 0; -EDOM: more work-items or LDS than a group can have; -ENOSPC: private memory for less
+ * than a group. */
 int gp_vgpu_compute_start(struct gp_vgpu_compute *compute, const struct gp_isa_launch *launch,
 			  u32 gpu_index, u32 queue_id, u64 tag);
 /* One that is over, or false. */

@@ -124,6 +124,8 @@ static const char *start_error(int error)
 {
 	if (error == -E2BIG)
 		return "a grid of 2^32 work-items";
+	if (error == -EDOM)
+		return "a work-group that no compute unit holds";
 	return error == -ENOSPC ? "scratch below a work-group" : "out of memory";
 }
 

@@ -84,7 +84,7 @@ void gp_vgpu_cp_pm4_dispatch(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring
 			groups = WORKGROUPS_MAX;
 	}
 	*launch = NULL;
-	if (groups && threads <= GP_GFX9_WORKGROUP_MAX && gp_vgpu_cp_computes(cp))
+	if (groups && gp_vgpu_cp_computes(cp)) /* a group that is too large fails when it starts */
 		*launch = launch_new(cp, ring, words, in_threads);
 	threads = GP_MIN(threads, (u64)GP_GFX9_WORKGROUP_MAX);
 	*work = (struct gp_vgpu_work){
