@@ -162,7 +162,9 @@ static void connect_to(struct gp_daemon_client *client)
 	int fd = -1, error;
 
 	/* Programs that come and go all the time wait; those of other users do not. */
-	if (client->who.uid != geteuid() && gp_daemon_question_waits(daemon, client->who.uid)) {
+	client->waits =
+		client->who.uid != geteuid() && gp_daemon_question_waits(daemon, client->who.uid);
+	if (client->waits) {
 		gp_timer_set(&daemon->loop, &client->timer,
 			     gp_monotonic_ns() + GP_DAEMON_JOIN_WAIT_NS);
 		return;
@@ -208,18 +210,24 @@ static bool known(struct gp_daemon *daemon, const char *name)
 }
 
 /* A socket that accepts no connection is retried for a while, and its process is unknown until it
- * does: each owner of such files may have so many. max_clients limits the others. */
+ * does: each owner of such files may have so many. max_clients limits the others, also those that
+ * are not connected to yet because their user waits. */
 static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 {
+	struct gp_daemon_config_user limits;
+	u32 strangers = 0, waiting = 0;
 	char path[PATH_MAX];
-	u32 count = 0;
 
 	if (socket_path(daemon, name, path, sizeof(path)) || gp_proto_directory_owner(path, uid))
 		return false;
 	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
-		count += client->pidfd < 0 && client->who.uid == *uid;
+		bool unknown = client->pidfd < 0 && client->who.uid == *uid;
+
+		strangers += unknown && !client->waits;
+		waiting += unknown && client->waits;
 	}
-	if (count < GP_DAEMON_STRANGERS)
+	gp_daemon_config_user(&daemon->config, *uid, "", &limits);
+	if (strangers < GP_DAEMON_STRANGERS && waiting < limits.max_clients)
 		return true;
 	daemon->stats.refused_clients++;
 	return false;

@@ -156,6 +156,7 @@ struct gp_daemon_client {
 	char socket[64];       /* "ID.sock" in agents/; "" attached */
 	enum gp_daemon_client_state state;
 	u32 tries, serial;
+	bool waits;                    /* CONNECT: until its user's programs are heard again */
 	bool watching;                 /* it reports its work */
 	bool attached, ask_again;      /* ask_again: queues changed while a list was under way */
 	const struct gp_gpu_ops *kind; /* attached: its driver listed the process */

@@ -277,6 +277,57 @@ static void a_user_whose_programs_come_and_go_waits_and_others_do_not(void **sta
 	rig_free(rig);
 }
 
+/* A socket of an agent of that user; the test itself listens. */
+static int agent_socket(struct rig *rig, u32 number, uid_t uid)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char shown[128];
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/.one", rig->directory);
+	snprintf(shown, sizeof(shown), "%s/agents/many%u.sock", rig->directory, number);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(chown(address.sun_path, uid, (gid_t)-1), 0);
+	assert_int_equal(rename(address.sun_path, shown), 0);
+	return fd;
+}
+
+/* More of them than may be unknown for other reasons. */
+static void programs_that_come_while_their_user_waits_are_all_connected_to_later(void **state)
+{
+	enum { MANY = GP_DAEMON_STRANGERS + 16 };
+	struct rig *rig = rig_new(ACT);
+	u32 found = 0, connected = 0;
+	int listening[MANY];
+
+	(void)state;
+	if (geteuid() != 0) {
+		rig_free(rig);
+		skip();
+	}
+	gp_daemon_question_charge(rig->daemon, FLOODER, 60 * GP_NS_PER_S);
+	assert_true(flooder(rig)->paused);
+	for (u32 i = 0; i < MANY; i++)
+		listening[i] = agent_socket(rig, i, FLOODER);
+	rig_run(rig);
+	gp_list_each (const struct gp_daemon_client, client, link, &rig->daemon->clients)
+		found += client->state == GP_CLIENT_CONNECT;
+	assert_int_equal(found, MANY);
+	flooder(rig)->paid_ns = gp_monotonic_ns();
+	gp_timer_set(&rig->daemon->loop, &rig->daemon->question_timer, gp_monotonic_ns());
+	for (u32 i = 0; i < MANY; i++) {
+		int fd = -1;
+
+		rig_until(rig, (fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC)) >= 0);
+		connected += fd >= 0;
+		close(fd);
+		close(listening[i]);
+	}
+	assert_int_equal(connected, MANY);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +339,8 @@ int main(void)
 		cmocka_unit_test(a_user_that_asks_all_the_time_waits_and_others_do_not),
 		cmocka_unit_test(a_user_that_sets_again_and_again_waits),
 		cmocka_unit_test(a_user_whose_programs_come_and_go_waits_and_others_do_not),
+		cmocka_unit_test(
+			programs_that_come_while_their_user_waits_are_all_connected_to_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
