@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "abi/pm4.h"
 #include "fake_machine.h"
+#include "vgpu/compute/compute.h"
+#include "vgpu/isa/isa.h"
 
 #define RING_WORDS 256u
 #define QUEUE      2u
@@ -266,6 +268,25 @@ static void a_long_chain_with_an_end_is_no_error(void **state)
 	assert_int_equal(fake->said, 0);
 }
 
+/* It is not over as if it had run. */
+static void a_group_that_is_too_large_is_an_error(void **state)
+{
+	(void)state;
+	if (!gp_isa_supported())
+		skip();
+	fake->client.machine.compute = true;
+	PUT(GP_PM4_SET_SH_REG, GP_PM4_NUM_THREAD_X - GP_PM4_SH_BASE, 64, 32, 1);
+	PUT(GP_PM4_DISPATCH_DIRECT, 64, 32, 1, GP_PM4_DISPATCH_THREADS | 1);
+	announce();
+	fake_run(fake_work()); /* the registers */
+	fake_run(fake_work());
+	assert_int_equal(fake->said, 1);
+	assert_string_equal(fake->last_said, "a work-group that no compute unit holds");
+	assert_int_equal(fake->exceptions, 1);
+	assert_int_not_equal(read_pointer(), queue.at);
+	gp_vgpu_compute_free(fake->client.cp->compute);
+}
+
 static void wild_addresses_are_faults(void **state)
 {
 	(void)state;
@@ -275,6 +296,29 @@ static void wild_addresses_are_faults(void **state)
 	assert_int_equal(fake->fault_count, 1);
 	assert_int_equal(fake->faults[0], 0x5000);
 	assert_int_equal(read_pointer(), 0);
+}
+
+/* As the driver evicts the process: what is under way is not completed, and nothing begins. */
+static void a_fault_stops_all_queues_of_the_process(void **state)
+{
+	struct fake_queue other = fake_queue(3, 64);
+	struct gp_aql_dispatch packet = fake_dispatch(fake_kernel(NULL, 0));
+	struct gp_amd_signal *signal = fake_signal(1);
+	struct gp_vgpu_work work;
+
+	(void)state;
+	packet.completion_signal = va(signal);
+	fake_put(&other, &packet);
+	fake_step();
+	work = *fake_work();
+	PUT(GP_PM4_INDIRECT_BUFFER, 0x6000, 0, 1u << 23 | 8);
+	announce();
+	assert_int_equal(fake->fault_count, 1);
+	fake_run(&work);
+	assert_int_equal(signal->value, 1);
+	fake_put(&other, &packet);
+	assert_false(fake_step());
+	assert_null(fake_work());
 }
 
 static void a_buffer_that_is_not_there_is_a_fault(void **state)
@@ -334,7 +378,9 @@ int main(void)
 		TEST(what_is_not_known_or_not_there_stops_the_queue),
 		TEST(buffers_that_chain_to_themselves_end_with_an_error),
 		TEST(a_long_chain_with_an_end_is_no_error),
+		TEST(a_group_that_is_too_large_is_an_error),
 		TEST(wild_addresses_are_faults),
+		TEST(a_fault_stops_all_queues_of_the_process),
 		TEST(a_buffer_that_is_not_there_is_a_fault),
 		TEST(copies_and_atomics_of_the_command_processor),
 	};
