@@ -83,11 +83,13 @@ void *__wrap_gp_vgpu_alloc(size_t bytes)
 
 static char said[256];
 static u32 gave_up; /* lines about a trap handler that could not go on */
+static u32 counted; /* lines with what it did */
 
 void gp_vgpu_say(const char *text, const char *detail)
 {
 	snprintf(said, sizeof(said), "%s%s", text, detail);
-	gave_up += strstr(said, "could not go on") != NULL;
+	gave_up += strstr(said, "could not go on: ") != NULL;
+	counted += strstr(said, "waves saved") != NULL;
 	print_message("%s\n", said);
 }
 
@@ -121,7 +123,7 @@ static void take_handler(struct machine *machine, const char *header)
 	machine->compute = gp_vgpu_compute_new(&machine->client, machine->wake_fd);
 	assert_non_null(machine->compute);
 	said[0] = '\0';
-	gave_up = 0;
+	gave_up = counted = 0;
 }
 
 /* By that of a driver, if there is one. */
@@ -426,6 +428,35 @@ static void handler_that_cannot_go_on_says_so_a_few_times(void **state)
 	assert_non_null(machine->compute);
 }
 
+/* It never saves, and what it restores is a wave in an endless loop. */
+static void handler_that_only_restores_says_so_a_few_times(void **state)
+{
+	static const u32 loop[] = {0xbf82ffff /* s_branch to itself */};
+	u64 at = (u64)(uintptr_t)memory + OTHER;
+	const u32 restore[] = {
+		0xbf810000,                  /* s_endpgm instead of saving */
+		0xbe8000ff, (u32)at,         /* s_mov_b32 s0 */
+		0xbe8100ff, (u32)(at >> 32), /* s_mov_b32 s1 */
+		0xbe801f00,                  /* s_rfe_b64 s[0:1] */
+	};
+	struct machine *machine = *state;
+
+	memcpy(memory + OTHER, loop, sizeof(loop));
+	take_words(machine, restore, GP_ARRAY_SIZE(restore));
+	start(machine, count_on, sizeof(count_on), 64, 64, 3);
+	moves(0);
+	for (u32 i = 0; i < 20; i++) {
+		hold(machine, 3, BYTES - AREA);
+		gp_vgpu_compute_release(machine->compute, 3);
+	}
+	assert_true(gave_up > 1 && gave_up < 10);
+	assert_true(counted < 10);
+	gp_vgpu_compute_free(machine->compute);
+	assert_non_null(strstr(said, "20 restored; could not go on 20 times"));
+	machine->compute = gp_vgpu_compute_new(&machine->client, machine->wake_fd);
+	assert_non_null(machine->compute);
+}
+
 /* Too small an area: the waves are kept, and nothing is written behind its end. */
 static void waves_that_do_not_fit_are_kept(void **state)
 {
@@ -614,6 +645,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(handler_without_memory_changes_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(handler_that_cannot_go_on_says_so_a_few_times,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(handler_that_only_restores_says_so_a_few_times,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(waves_that_do_not_fit_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(hold_before_the_start_counts, setup, teardown),

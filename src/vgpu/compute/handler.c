@@ -318,7 +318,7 @@ bool gp_vgpu_handler_restore(struct gp_vgpu_handler *handler, const struct gp_vg
 	for (u32 i = 0; i < saving.count; i++)
 		handler->restored += saving.areas[i] != 0;
 	/* Few programs end in an orderly way, so it does not wait for that. */
-	if (handler->saved >= 10 * handler->said) {
+	if (handler->saved > 10 * handler->said) {
 		handler->said = handler->saved;
 		say_counts(handler);
 	}
