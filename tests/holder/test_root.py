@@ -61,7 +61,12 @@ class Root(unittest.TestCase):
         for process in self.started:
             process.kill()
             process.wait()
+        self.until(self.is_removed, f"left behind: {self.place}")
+
+    def is_removed(self):
+        """A holder whose client was killed may write in its directory while that is removed."""
         shutil.rmtree(self.place, ignore_errors=True)
+        return not os.path.exists(self.place)
 
     def until(self, condition, message):
         deadline = time.monotonic() + LIMIT
