@@ -149,9 +149,14 @@ class Programs(Machine):
         done = self.vgpu("--count", "3", "--", "sh", "-c", "sh -c 'cat /sys/class/kfd/kfd/topology/nodes/*/gpu_id'")
         self.assertEqual(len(done.stdout.split()), 4)
 
-    def test_what_was_preloaded_before_stays_first(self):
-        done = self.vgpu("--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libm.so.6"})
-        self.assertRegex(done.stdout, r"^libm\.so\.6:/.*/libgpreempt_vgpu\.so\n$")
+    def test_it_is_preloaded_behind_the_agent_and_in_front_of_all_others(self):
+        agent = os.path.join(os.path.dirname(BIN), "lib", "libgpreempt_agent.so")
+        ours = r"/.*/libgpreempt_vgpu\.so"
+        for before, after in (("libm.so.6", ours + r":libm\.so\.6"), (agent, f"{re.escape(agent)}:{ours}"),
+                              (f"{agent} libm.so.6", rf"{re.escape(agent)}:{ours} libm\.so\.6")):
+            with self.subTest(before):
+                done = self.vgpu("--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": before})
+                self.assertRegex(done.stdout, rf"^{after}\n$")
 
     def test_our_own_commands_read_the_virtual_files(self):
         done = self.vgpu("--", GPREEMPT, "hqd", "--json")

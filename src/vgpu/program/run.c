@@ -117,15 +117,12 @@ static size_t place_among(const char *before)
 
 static char *preload_value(const char *before, const char *library)
 {
-	size_t place = place_among(before);
+	int place = (int)place_among(before);
 	const char *rest = before + place;
 	char *value;
 
-	if (asprintf(&value, "%.*s%s%s%s%s", (int)place, before, place ? ":" : "", library,
-		     *rest && place ? ""
-		     : *rest        ? ":"
-				    : "",
-		     rest) < 0)
+	if (asprintf(&value, "%.*s%s%s%s%s", place, before, place ? ":" : "", library,
+		     *rest && !place ? ":" : "", rest) < 0)
 		return NULL;
 	return value;
 }
