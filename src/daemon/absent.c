@@ -71,6 +71,13 @@ static bool is_traced_by_us(const struct gp_daemon_client *client)
 	       (client->attached && client->target);
 }
 
+/* The holder wakes threads of a stopped process when it takes hold of them, and on a busy host they
+ * are not stopped again at once. */
+static bool is_being_taken(const struct gp_daemon_client *client)
+{
+	return client->keep.outside && client->keep.ticket;
+}
+
 /* True: the look must be repeated soon. */
 static bool look(struct gp_daemon_client *client)
 {
@@ -83,11 +90,13 @@ static bool look(struct gp_daemon_client *client)
 	/* One that is killed does not continue: it stays stopped until it has ended. */
 	if (!now.by && away->stopped && gp_stopped_ends(&client->daemon->root, client->who.pid))
 		return false;
+	if (!now.by && away->stopped && is_being_taken(client))
+		return true;
 	bool ours = is_traced_by_us(client);
 	if (now.by == GP_STOPPED_TRACED && ours)
 		now.by = GP_STOPPED_SIGNAL;
 	watch_group(client, now.events);
-	/* The holder wakes threads of a stopped process when it takes hold of them. */
+	/* Threads that the holder took hold of have switched since. */
 	bool agree = gp_stopped_agree(&away->look, &now) || (ours && now.by && away->stopped);
 	bool doubt = now.by && !agree;
 	away->look = now;

@@ -309,6 +309,40 @@ static void one_that_has_continued_is_not_suspended_from_outside(void **state)
 	rig_free(rig);
 }
 
+static void one_that_is_awake_while_the_holder_takes_it_has_not_continued(void **state)
+{
+	struct rig *rig = rig_new(FOLLOW);
+	struct agent *agent = agent_known(rig, 2, 500);
+
+	(void)state;
+	work(rig, agent, true);
+	fake.wait = true;
+	stop(agent, true);
+	rig_until(rig, fake.waiting_count);
+	assert_int_equal(fake.last_mechanism, GPREEMPT_KFD_DEBUG);
+	int opens = fake.opens;
+	stop(agent, false);
+	pass(rig, 150);
+	assert_int_equal(client_of(rig, agent)->away.stopped, GP_STOPPED_SIGNAL);
+	stop(agent, true);
+	waitpid(agent->pid, NULL, WUNTRACED);
+	fake_finish(1);
+	rig_run(rig);
+	assert_int_equal(fake.opens, opens);
+	assert_int_equal(view(rig, agent).kept, GP_KEPT_HELD);
+	stop(agent, false);
+	rig_until(rig, view(rig, agent).away == GP_AWAY_NOT);
+	assert_false(fake_held(agent->pid));
+	/* One that has continued is seen when the holder has answered. */
+	stop(agent, true);
+	rig_until(rig, fake.waiting_count);
+	stop(agent, false);
+	fake_finish(1);
+	rig_until(rig, view(rig, agent).away == GP_AWAY_NOT);
+	assert_false(fake_held(agent->pid));
+	rig_free(rig);
+}
+
 static void the_end_of_a_hold_is_on_record_where_its_process_continued_before(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -468,6 +502,7 @@ int main(void)
 		cmocka_unit_test(a_daemon_that_observes_refuses_holds_and_lets_go),
 		cmocka_unit_test(what_an_agent_suspended_stays_so_while_its_process_is_stopped),
 		cmocka_unit_test(one_that_has_continued_is_not_suspended_from_outside),
+		cmocka_unit_test(one_that_is_awake_while_the_holder_takes_it_has_not_continued),
 		cmocka_unit_test(the_end_of_a_hold_is_on_record_where_its_process_continued_before),
 		cmocka_unit_test(a_lost_lease_is_taken_again),
 		cmocka_unit_test(a_process_that_is_out_when_it_comes_is_left_to_its_keeper),
