@@ -119,16 +119,17 @@ class Follow(rig.Daemon):
             file.write(text)
 
     def test_a_hold_by_name_survives_the_stop_of_the_process(self):
-        daemon = self.daemon(rig.ACT.replace("lease = 10s", "lease = 200ms"))
+        daemon = self.daemon(rig.ACT.replace("lease = 10s", "lease = 1s"))
         _, pid = self.trainer("--group", "slurm-17")
         self.until(lambda: self.only_job()["ran_ns"] > 2_000_000_000, "it does not run")  # queues that rest by then are left on
         owner = Owner(self.sockets)
         self.assertEqual(owner.hold("slurm-17"), (1, 1))
-        # On a busy host its agent may be late for a lease of 200 ms, resume, and be asked again.
-        self.until(lambda: self.is_off(pid), "its GPU work goes on")
+        # On a busy host its agent may be late for the lease, resume, and be asked again.
+        self.until(lambda: self.kept() and self.is_off(pid), "its GPU work goes on")
         self.assertIn("It has been held by slurm", self.gpreempt("why", str(pid)).stdout)
         self.assertRegex(self.gpreempt("top", "--once").stdout, rf"(?m)^ *{pid} .* by slurm ")
         os.kill(pid, signal.SIGSTOP)
+        self.until(self.kept, "it was asked again when it was stopped, and is left alone")
         # The holder gives up an agent that does not answer for five seconds.
         until = time.monotonic() + 7
         while time.monotonic() < until:
