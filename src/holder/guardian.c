@@ -99,16 +99,33 @@ static _Noreturn void guard(volatile u64 *clock, int pidfd, int stat)
 	}
 }
 
-int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid)
+/* Until all copies of the other end are closed. */
+static void await_end(int fd)
+{
+	char byte;
+
+	while (read(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
+int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid, bool wait)
 {
 	pid_t holder = getpid();
 	char path[32];
-	int pidfd, stat;
+	int pidfd, stat, alive[2] = {-1, -1};
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)holder);
-	pid_t child = fork();
-	if (child < 0)
+	if (wait && pipe2(alive, O_CLOEXEC) < 0)
 		return -errno;
+	pid_t child = fork();
+	int error = child < 0 ? -errno : 0;
+	if (child && wait) {
+		close(alive[1]);
+		await_end(alive[0]);
+		close(alive[0]);
+	}
+	if (child < 0)
+		return error;
 	if (child) {
 		*pid = child;
 		return 0;

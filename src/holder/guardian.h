@@ -11,7 +11,9 @@
 
 #include "base/core.h"
 
-int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid);
+/* Until it has run it has this process's lock and socket. wait: return only then, so that they end
+ * with this process. */
+int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid, bool wait);
 /* Shared memory for it. */
 u64 *gp_holder_guardian_clock(void);
 

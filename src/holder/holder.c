@@ -83,7 +83,7 @@ static void check_guardian(struct gp_holder *holder)
 {
 	if (holder->guardian > 0 && waitpid(holder->guardian, NULL, WNOHANG) == holder->guardian) {
 		holder->guardian = 0;
-		gp_holder_guardian_start(holder->options.guard_ns, &holder->guardian);
+		gp_holder_guardian_start(holder->options.guard_ns, &holder->guardian, false);
 	}
 }
 
@@ -174,7 +174,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	if (!error && options->lock_name)
 		watch_directory(holder);
 	if (!error && options->guard_ns)
-		error = gp_holder_guardian_start(options->guard_ns, &holder->guardian);
+		error = gp_holder_guardian_start(options->guard_ns, &holder->guardian, true);
 	if (error)
 		gp_holder_close(holder);
 	else if (options->idle_ms)
