@@ -9,6 +9,8 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 /* NULL: it cannot be made. */
 static inline char *place_make(char *out, size_t size)
@@ -26,10 +28,17 @@ static inline int place_remove_one(const char *path, const struct stat *status, 
 	return remove(path);
 }
 
-/* With everything in it. */
+/* With everything in it, also what a process that ends still writes. */
 static inline int place_remove(const char *place)
 {
-	return nftw(place, place_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 500; i++) {
+		if (!nftw(place, place_remove_one, 16, FTW_DEPTH | FTW_PHYS) || access(place, F_OK))
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	return -1;
 }
 
 #endif

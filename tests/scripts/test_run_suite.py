@@ -35,9 +35,9 @@ class RunSuite(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_a_file_that_is_left_fails_the_suite_and_is_removed(self):
-        done = self.suite('mkdir "$TMPDIR/gp-left"')
+        done = self.suite('mkdir -p "$TMPDIR/gp-left/agents"')
         self.assertEqual(done.returncode, 1)
-        self.assertIn("FAIL the tests left files in TMPDIR: gp-left", done.stdout)
+        self.assertIn("FAIL the tests left files in TMPDIR: gp-left gp-left/agents\n", done.stdout)
 
     def test_a_name_that_is_not_a_test_fails_and_the_nearest_is_named(self):
         with tempfile.TemporaryDirectory(prefix="gpr") as place:

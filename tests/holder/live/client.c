@@ -2,7 +2,6 @@
 /* A holder, and clients that speak its messages. */
 #include "live.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -250,20 +249,4 @@ char state_of(pid_t pid)
 
 	status_line(pid, "State", text, sizeof(text));
 	return text[0];
-}
-
-void remove_directory(const char *path)
-{
-	char name[512];
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-
-	while (directory && (entry = readdir(directory)) != NULL) {
-		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		if (entry->d_name[0] != '.' && unlink(name))
-			remove_directory(name);
-	}
-	if (directory)
-		closedir(directory);
-	rmdir(path);
 }

@@ -77,7 +77,5 @@ void comes_on(struct live *live, pid_t pid, u32 queues);
 /* TracerPid of a process; and its state letter. */
 pid_t tracer_of(pid_t pid);
 char state_of(pid_t pid);
-/* With all that is in it. */
-void remove_directory(const char *path);
 
 #endif

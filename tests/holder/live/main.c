@@ -94,7 +94,7 @@ static bool run(const struct live_row *row)
 		run_row(row, directory);
 	while (waitpid(child, &status, 0) < 0)
 		CHECK(errno == EINTR);
-	remove_directory(directory);
+	CHECK(!place_remove(directory));
 	if (WIFSIGNALED(status))
 		printf("# killed by signal %d\n", WTERMSIG(status));
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
