@@ -271,6 +271,8 @@ class Diary(rig.Daemon):
         self.until(lambda: self.job("offline_trainer")["away"] == "hand", "it is not suspended by hand")
         self.until(lambda: [row for row in self.longest(self.file)[0] if (row["job"], row["why"], row["ended"]) == (who, "hand", False)],
                    "the report lacks a hold that is not over")
+        at = time.strftime("%Y-%m-%d %H:%M:%S")
+        self.assertIn(f"At {at} it was suspended by hand, since ", self.gpreempt("why", "--at", at, str(trainer["pid"])).stdout)
         keeper.send_signal(signal.SIGINT)
         self.assertEqual(keeper.wait(rig.LIMIT), 0)
         self.until(lambda: not self.job("offline_trainer")["away"], "it stays suspended")

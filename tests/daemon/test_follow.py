@@ -76,6 +76,12 @@ class Follow(rig.Daemon):
         return (any(not queue["mapped"] for queue in queues) and
                 not any(queue["mapped"] and queue["submitted"] > queue["completed"] for queue in queues))
 
+    def was(self, how, pid):
+        """By the record of a moment ago."""
+        at = time.strftime("%Y-%m-%d %H:%M:%S")
+        said = self.gpreempt("why", "--at", at, str(pid)).stdout
+        return f"At {at} it was {how}, since " in said and self.json("why", "--at", at, str(pid))["held_at"]
+
     def kept(self):
         return self.only_job()["kept"] == "held"
 
@@ -128,6 +134,7 @@ class Follow(rig.Daemon):
         self.until(lambda: self.kept() and self.is_off(pid), "its GPU work goes on")
         self.assertIn("It has been held by slurm", self.gpreempt("why", str(pid)).stdout)
         self.assertRegex(self.gpreempt("top", "--once").stdout, rf"(?m)^ *{pid} .* by slurm ")
+        self.until(lambda: self.was("held by slurm", pid), "the record does not say that it was held")
         os.kill(pid, signal.SIGSTOP)
         self.until(self.kept, "it was asked again when it was stopped, and is left alone")
         # The holder gives up an agent that does not answer for five seconds.

@@ -399,6 +399,20 @@ void gp_cli_decision_row(struct gp_doc *doc, const struct gp_cli_daemon_client *
 	put_decision(&(struct place){doc, ROW}, client, line);
 }
 
+/* As the daemon counts it: gp_daemon_keep_account(). */
+enum gp_cli_off gp_cli_decision_off(const struct gp_proto_msg_decision *line)
+{
+	bool note = line->kind == GP_DECISION_NOTE, kept = line->kind == GP_DECISION_KEPT;
+
+	if ((kept && !line->error) ||
+	    (note && line->why == GP_SCHED_WHY_ABSENT && line->away == GP_AWAY_HAND))
+		return GP_CLI_OFF_BEGINS;
+	if (kept || line->kind == GP_DECISION_LET_GO || line->kind == GP_DECISION_WENT ||
+	    (note && line->why == GP_SCHED_WHY_PRESENT))
+		return GP_CLI_OFF_ENDS;
+	return GP_CLI_OFF_SAME;
+}
+
 bool gp_cli_decision_repeats(const struct gp_proto_msg_decision *line,
 			     const struct gp_proto_msg_decision *before)
 {

@@ -133,19 +133,14 @@ static int end_holds(struct span *span, struct job *job, s64 at, bool open)
 	return error ? error : end_off(span, job, at, open);
 }
 
-/* As the daemon counts it: gp_daemon_keep_account(). */
 static int take_off(struct span *span, struct job *job, const struct gp_proto_diary_line *line)
 {
 	const struct gp_proto_msg_decision *decision = &line->is.decision;
-	bool note = decision->kind == GP_DECISION_NOTE, kept = decision->kind == GP_DECISION_KEPT;
+	enum gp_cli_off off = gp_cli_decision_off(decision);
 
-	if ((kept && !decision->error) ||
-	    (note && decision->why == GP_SCHED_WHY_ABSENT && decision->away == GP_AWAY_HAND))
+	if (off == GP_CLI_OFF_BEGINS)
 		begin_off(job, decision->away, decision->other_name, line->wall_ns);
-	else if (kept || decision->kind == GP_DECISION_LET_GO ||
-		 (note && decision->why == GP_SCHED_WHY_PRESENT))
-		return end_off(span, job, line->wall_ns, false);
-	return 0;
+	return off == GP_CLI_OFF_ENDS ? end_off(span, job, line->wall_ns, false) : 0;
 }
 
 static int take_decision(struct span *span, const struct gp_proto_diary_line *line)

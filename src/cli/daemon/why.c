@@ -148,7 +148,7 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "at", NULL, gp_v_text(story->past.text));
 	gp_doc_fact(doc, "held_at", NULL,
 		    gp_v_if(story->past.text && story->count,
-			    gp_v_bool(story->past.held && !story->past.observed)));
+			    gp_v_bool(gp_cli_why_past_held(&story->past))));
 	gp_doc_fact(doc, "known", NULL, gp_v_bool(job->id != 0));
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
 	gp_doc_fact(doc, "claim", NULL, gp_v_if(job->id, gp_v_text(claim_name(job->claim))));

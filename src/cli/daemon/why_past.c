@@ -3,6 +3,7 @@
 #include "cli/daemon/why_state.h"
 
 #include "base/clock.h"
+#include "cli/daemon/daemon_client.h"
 #include "cli/daemon/diary.h"
 #include "show/reason.h"
 
@@ -29,17 +30,33 @@ static bool changes(const struct gp_proto_msg_decision *line, bool *held)
 	       (line->kind == GP_DECISION_NOTE && line->why == GP_SCHED_WHY_LEASE_LOST);
 }
 
+static void look_off(struct gp_cli_why_past *past, const struct gp_proto_msg_decision *line, s64 at)
+{
+	enum gp_cli_off off = gp_cli_decision_off(line);
+
+	if (off == GP_CLI_OFF_BEGINS && !past->off) {
+		past->off = line;
+		past->off_since = at;
+	} else if (off == GP_CLI_OFF_ENDS) {
+		past->off = NULL;
+	}
+}
+
 size_t gp_cli_why_past_look(struct gp_cli_why_past *past, s64 offset, u64 job, u32 pid,
 			    const struct gp_proto_msg_decision *lines, size_t count)
 {
 	size_t kept = 0;
 
 	past->held = past->observed = false;
+	past->off = NULL;
 	while (kept < count && (s64)lines[kept].at_ns + offset <= past->until) {
 		const struct gp_proto_msg_decision *line = &lines[kept++];
 		bool held;
 
-		if ((line->job != job && line->job_pid != pid) || !changes(line, &held))
+		if (line->job != job && line->job_pid != pid)
+			continue;
+		look_off(past, line, (s64)line->at_ns + offset);
+		if (!changes(line, &held))
 			continue;
 		if (held && !past->held)
 			past->since = (s64)line->at_ns + offset;
@@ -49,6 +66,28 @@ size_t gp_cli_why_past_look(struct gp_cli_why_past *past, s64 offset, u64 job, u
 	return kept;
 }
 
+/* In the words of who or what had it held. */
+static void off_line(struct gp_doc *doc, const struct gp_cli_why_past *past)
+{
+	char since[32], who[128];
+
+	gp_cli_diary_time(past->off_since, since, sizeof(since));
+	gp_cli_decision_who(past->off->other_name, 0, who, sizeof(who));
+	if (past->off->away == GP_AWAY_OWNER)
+		gp_doc_line(doc, "At %s it was held by %s, since %s.", past->text, who, since);
+	else if (past->off->away == GP_AWAY_HAND)
+		gp_doc_line(doc, "At %s it was suspended by hand, since %s.", past->text, since);
+	else
+		gp_doc_line(doc,
+			    "At %s its GPU work was suspended because it was stopped, since %s.",
+			    past->text, since);
+}
+
+bool gp_cli_why_past_held(const struct gp_cli_why_past *past)
+{
+	return past->off || (past->held && !past->observed);
+}
+
 void gp_cli_why_past_line(struct gp_doc *doc, const struct gp_cli_why_past *past, size_t count)
 {
 	char since[32];
@@ -56,6 +95,8 @@ void gp_cli_why_past_line(struct gp_doc *doc, const struct gp_cli_why_past *past
 	gp_cli_diary_time(past->since, since, sizeof(since));
 	if (!count)
 		gp_doc_line(doc, "The record has no decision about it from before %s.", past->text);
+	else if (past->off)
+		off_line(doc, past);
 	else if (past->held && past->observed)
 		gp_doc_line(doc,
 			    "At %s it was not held. With mode = act it would have been, since %s.",

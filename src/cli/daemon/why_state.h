@@ -21,6 +21,9 @@ struct gp_cli_why_past {
 	const char *text; /* NULL: it is about now */
 	s64 until, since; /* CLOCK_REALTIME; since: of the hold */
 	bool held, observed;
+	/* The beginning of a hold by an owner, by hand, or by a stop; NULL: there was none. */
+	const struct gp_proto_msg_decision *off;
+	s64 off_since;
 };
 int gp_cli_why_past_set(struct gp_cli_why_past *past, const struct gp_command *command,
 			const char *text);
@@ -28,6 +31,7 @@ int gp_cli_why_past_set(struct gp_cli_why_past *past, const struct gp_command *c
  */
 size_t gp_cli_why_past_look(struct gp_cli_why_past *past, s64 offset, u64 job, u32 pid,
 			    const struct gp_proto_msg_decision *lines, size_t count);
+bool gp_cli_why_past_held(const struct gp_cli_why_past *past);
 void gp_cli_why_past_line(struct gp_doc *doc, const struct gp_cli_why_past *past, size_t count);
 
 #endif
