@@ -153,9 +153,12 @@ static void signal_ready(struct gp_watch *watch, u32 events)
 	if (read(watch->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo != SIGHUP) {
-		/* Otherwise nothing says who ended it. */
-		gp_diag(daemon->diag, GP_NOTE, "exiting: signal %u from process %u", info.ssi_signo,
-			info.ssi_pid);
+		/* Otherwise nothing says who ended it. A key of a terminal has no process. */
+		if (info.ssi_pid)
+			gp_diag(daemon->diag, GP_NOTE, "exiting: signal %u from process %u",
+				info.ssi_signo, info.ssi_pid);
+		else
+			gp_diag(daemon->diag, GP_NOTE, "exiting: signal %u", info.ssi_signo);
 		daemon->loop.stop = true;
 		return;
 	}

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -87,6 +88,25 @@ class Commands(unittest.TestCase):
         self.daemon.terminate()
         self.assertIn(f"exiting: signal {signal.SIGTERM:d} from process {os.getpid()}\n", self.daemon.communicate(timeout=LIMIT)[1])
         self.assertEqual(self.daemon.returncode, 0)
+
+    def test_an_interrupt_from_the_terminal_names_no_process(self):
+        daemon, terminal = pty.fork()
+        if daemon == 0:
+            os.execve(GPREEMPTD, [GPREEMPTD, "--observe", "--config", "/dev/null"], self.env)
+        status = None
+        try:
+            deadline = time.monotonic() + LIMIT
+            while self.gpreempt("stats").returncode:
+                self.assertLess(time.monotonic(), deadline)
+            os.write(terminal, b"\x03")
+            status = os.waitpid(daemon, 0)[1]
+            self.assertEqual(status, 0)
+            self.assertIn(b"exiting: signal 2\r\n", os.read(terminal, 65536))
+        finally:
+            if status is None:
+                os.kill(daemon, signal.SIGKILL)
+                os.waitpid(daemon, 0)
+            os.close(terminal)
 
     def test_an_old_command_is_refused_in_its_own_version(self):
         """A version 1 header is all that an old gpreempt can read: the refusal has it, and a sentence."""
