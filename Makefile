@@ -14,7 +14,9 @@ export DESTDIR
 
 .PHONY: all examples pictures demo tour roadmap test portable bench soak kernel-test service-test slurm-test rocm-test deb rpm package-test install uninstall coverage format clean
 
+# A package that was installed or updated since then, such as libslurm-dev, counts; not for root in the directory of a user.
 all: build/build.ninja build/kernels-tried
+	@[ ! -O build ] || scripts/configure --known build
 	@scripts/build build
 
 build/build.ninja:
