@@ -132,6 +132,38 @@ static void a_server_that_said_why_is_not(void **state)
 	start_says(false, "");
 }
 
+static void write_header(const char *path, const char *words)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fprintf(file,
+		"x cwsr_trap_aldebaran_hex[] = {\n%s\n};\nx cwsr_trap_gfx9_4_3_hex[] = {\n%s\n};\n",
+		words, words);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void a_trap_handler_is_followed_by_zeros(void **state)
+{
+	char header[128], path[128];
+	unsigned int words[3];
+	FILE *file;
+
+	(void)state;
+	snprintf(header, sizeof(header), "%s/header", runtime);
+	snprintf(path, sizeof(path), "%s/" GP_VGPU_HANDLER, runtime);
+	write_header(header, "0xbf810000, 0x1, 0x2,");
+	assert_int_equal(gp_vgpu_handler_write(header, runtime, NULL), 0);
+	write_header(header, "0xbf810000,");
+	assert_int_equal(gp_vgpu_handler_write(header, runtime, NULL), 0);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fread(words, sizeof(words), 1, file), 1);
+	fclose(file);
+	assert_int_equal(words[0], 0xbf810000);
+	assert_int_equal(words[1] + words[2], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +171,7 @@ int main(void)
 		cmocka_unit_test(a_refused_pipe_leaves_no_directory),
 		cmocka_unit_test(a_server_that_is_killed_is_reported),
 		cmocka_unit_test(a_server_that_said_why_is_not),
+		cmocka_unit_test(a_trap_handler_is_followed_by_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -39,7 +39,7 @@ static size_t words_read(FILE *file, const char *name, u32 *words)
 
 int gp_vgpu_handler_write(const char *header, const char *directory, struct gp_diag *diag)
 {
-	static u32 words[GP_ARRAY_SIZE(names)][WORDS];
+	u32 words[GP_ARRAY_SIZE(names)][WORDS] = {0};
 	char path[PATH_MAX + sizeof("/" GP_VGPU_HANDLER)];
 	FILE *file = fopen(header, "re");
 	int error = 0;
