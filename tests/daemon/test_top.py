@@ -185,7 +185,7 @@ class Commands(Daemon):
         before = "2020-01-01 00:00"
         self.assertEqual(self.gpreempt("why", "--at", before, self.low),
                          f"The record has no decision about it from before {before}.\n")
-        for wrong in (("--at", "noon"), ("--at", "12:00", "--driver")):
+        for wrong in (("--at", "noon"), ("--at", "12:00", "--driver"), ("--at", "2999-01-01 00:00")):
             done = subprocess.run([GPREEMPT, "why", *wrong, self.low], env=self.env, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 2, done.stderr)
 

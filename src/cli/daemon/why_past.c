@@ -10,13 +10,16 @@
 int gp_cli_why_past_set(struct gp_cli_why_past *past, const struct gp_command *command,
 			const char *text)
 {
-	s64 begin;
+	s64 now = (s64)gp_clock_ns(CLOCK_REALTIME), end;
 
-	if (!gp_cli_diary_time_parse(text, (s64)gp_clock_ns(CLOCK_REALTIME), &begin, &past->until))
+	if (!gp_cli_diary_time_parse(text, now, &end, &past->until))
 		return gp_usage_error(command,
 				      "'%s' is not a time; give 14:03, 14:03:05 or '2026-11-17 "
 				      "14:03:05'",
 				      text);
+	/* It names a whole second, which has begun. */
+	if (end - now >= (s64)GP_NS_PER_S)
+		return gp_usage_error(command, "'%s' is in the future", text);
 	past->text = text;
 	return 0;
 }
