@@ -58,8 +58,8 @@ u32 gp_daemon_account_list(struct gp_daemon *daemon, u64 skip, u32 pid,
 
 /* ---- metrics.c ---- */
 
-/* On or off, and on which address and port, as the configuration says. */
-/* If that fails, they stay where they are. */
+/* On or off, and on which address and port, as the configuration says. If that fails, they stay
+ * where they are. */
 int gp_daemon_metrics_configure(struct gp_daemon *daemon);
 /* Port 0: a free one, see metrics.port. */
 int gp_daemon_metrics_start(struct gp_daemon *daemon, const char *address, u32 port);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Latencies of one job: requests that its programs announce, otherwise bursts of work, in which
- * several requests may wait for each other. Sixteen
- * buckets for each power of two, so that a percentile is at most 1/16 above the true one.
+ * several requests may wait for each other. Sixteen buckets for each power of two, so that a
+ * percentile is at most 1/16 above the true one.
  */
 #ifndef GP_DAEMON_LATENCY_H
 #define GP_DAEMON_LATENCY_H

@@ -235,6 +235,7 @@ static void a_job_is_held_and_let_go_by_hand(void **state)
 	close(peer.socket);
 	rig_free(rig);
 }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
