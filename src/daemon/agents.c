@@ -211,22 +211,27 @@ static bool known(struct gp_daemon *daemon, const char *name)
 
 /* A socket that accepts no connection is retried for a while, and its process is unknown until it
  * does: each owner of such files may have so many. max_clients limits the others, also those that
- * are not connected to yet because their user waits. */
+ * are not connected to yet because their user waits; a section of the configuration may name the
+ * user, as a program that is known does. */
 static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 {
 	struct gp_daemon_config_user limits;
 	u32 strangers = 0, waiting = 0;
+	const char *user = "";
 	char path[PATH_MAX];
 
 	if (socket_path(daemon, name, path, sizeof(path)) || gp_proto_directory_owner(path, uid))
 		return false;
 	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
-		bool unknown = client->pidfd < 0 && client->who.uid == *uid;
+		bool unknown = client->pidfd < 0;
 
+		if (client->who.uid != *uid)
+			continue;
 		strangers += unknown && !client->waits;
 		waiting += unknown && client->waits;
+		user = unknown ? user : client->who.user;
 	}
-	gp_daemon_config_user(&daemon->config, *uid, "", &limits);
+	gp_daemon_config_user(&daemon->config, *uid, user, &limits);
 	if (strangers < GP_DAEMON_STRANGERS && waiting < limits.max_clients)
 		return true;
 	daemon->stats.refused_clients++;

@@ -328,6 +328,37 @@ static void programs_that_come_while_their_user_waits_are_all_connected_to_later
 	rig_free(rig);
 }
 
+/* A section of the user by name; it is known from a program that the user has already. */
+static void a_user_of_a_larger_limit_may_have_so_many_that_wait(void **state)
+{
+	enum { NOBODY = 65534, MANY = 300 };
+	struct rig *rig = rig_new(ACT "[user nobody]\nmax_clients = 400\n");
+	struct gp_daemon_client *client;
+	int listening[MANY];
+	struct agent *agent;
+	u32 found = 0;
+
+	(void)state;
+	if (geteuid() != 0) {
+		rig_free(rig);
+		skip();
+	}
+	rig_agent_uid = NOBODY;
+	agent = agent_known(rig, 2, 500);
+	client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
+	strcpy(client->who.user, "nobody"); /* as on most systems */
+	gp_daemon_question_charge(rig->daemon, NOBODY, 60 * GP_NS_PER_S);
+	for (u32 i = 0; i < MANY; i++)
+		listening[i] = agent_socket(rig, i, NOBODY);
+	rig_run(rig);
+	gp_list_each (const struct gp_daemon_client, other, link, &rig->daemon->clients)
+		found += other->state == GP_CLIENT_CONNECT;
+	assert_int_equal(found, MANY);
+	for (u32 i = 0; i < MANY; i++)
+		close(listening[i]);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +372,7 @@ int main(void)
 		cmocka_unit_test(a_user_whose_programs_come_and_go_waits_and_others_do_not),
 		cmocka_unit_test(
 			programs_that_come_while_their_user_waits_are_all_connected_to_later),
+		cmocka_unit_test(a_user_of_a_larger_limit_may_have_so_many_that_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
