@@ -66,8 +66,7 @@ class Storm(Stage):
             return client.renew()
         return client.resume()
 
-    @unittest.skipUnless(os.path.exists(STORM), "built without ROCm's headers")
-    def test_every_dispatch_completes_once_and_in_order(self):
+    def storm(self):
         programs = [self.start(STORM, "3", str(PACKETS)) for _ in range(2)]
         for program in programs:
             program.stdout.readline()
@@ -79,7 +78,12 @@ class Storm(Stage):
         changes = self.meddle(programs, paths)
         for program in programs:
             self.assertEqual(self.finish(program), "done\n", f"seed {SEED}")
-        self.assertGreater(changes, 0)
+        return changes
+
+    @unittest.skipUnless(os.path.exists(STORM), "built without ROCm's headers")
+    def test_every_dispatch_completes_once_and_in_order(self):
+        # On a busy host the programs may be done before anything is suspended.
+        self.assertTrue(any(self.storm() for _ in range(10)), "nothing was suspended")
 
     @unittest.skipUnless(os.path.exists(STREAMS), "built without HIP's headers")
     def test_a_hip_program_does_not_notice(self):
