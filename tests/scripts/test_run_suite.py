@@ -13,16 +13,16 @@ MESON = """#!/bin/sh
 echo "$TMPDIR" > {place}/tmpdir
 {deed}
 mkdir -p {place}/meson-logs
-echo '{{"name": "one", "result": "{result}", "stdout": ""}}' > {place}/meson-logs/testlog.json
+echo '{{"name": "one", "result": "{result}", "stdout": "{stdout}"}}' > {place}/meson-logs/testlog.json
 exit {status}
 """
 
 
 class RunSuite(unittest.TestCase):
-    def suite(self, deed, result="OK", status=0):
+    def suite(self, deed, result="OK", status=0, stdout=""):
         with tempfile.TemporaryDirectory(prefix="gpr") as place:
             meson = pathlib.Path(place, "meson")
-            meson.write_text(MESON.format(place=place, deed=deed, result=result, status=status))
+            meson.write_text(MESON.format(place=place, deed=deed, result=result, status=status, stdout=stdout.replace("\n", r"\\n")))
             meson.chmod(stat.S_IRWXU)
             done = subprocess.run([SUITE, place], stdout=subprocess.PIPE, text=True, timeout=60,
                                   env={name: value for name, value in os.environ.items() if name != "MESON_TESTTHREADS"} |
@@ -64,6 +64,12 @@ class RunSuite(unittest.TestCase):
         done = self.suite("true", "FAIL", 1)
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL one (FAIL):", done.stdout)
+
+    def test_a_failed_subtest_is_named_before_a_long_log(self):
+        done = self.suite("true", "FAIL", 1, "ok 1 - x\n" + "# before\n" * 50 + "not ok 2 - y\n# why\n" + "# log\n" * 100)
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[:3], ["FAIL one (FAIL):", "    not ok 2 - y", "    # why"])
+        self.assertLess(len(lines), 60)
 
 
 if __name__ == "__main__":
