@@ -77,7 +77,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 			     "each mechanism can do"),
 	[GP_SAY_WORKS_NOW] = N_("the mechanism is now %s"),
 
-	[GP_SAY_AGENT_NONE] = N_("process %u was not started with 'gpreempt run'"),
+	[GP_SAY_AGENT_NONE] =
+		N_("process %u was not started with 'gpreempt run', or has not used the GPU yet"),
 	[GP_SAY_AGENT_WORKS] = N_("the process was started with 'gpreempt run'"),
 	[GP_SAY_AGENT_SILENT] = N_("the agent in process %u does not answer: %m"),
 	[GP_SAY_AGENT_VERSION] =

@@ -466,7 +466,7 @@ class Language(Commands):
     def test_everybody_reads_it_in_their_own_language(self):
         english = self.command("suspend", self.pid)
         self.assertEqual(english.returncode, 1)
-        self.assertIn(f"process {self.pid} was not started with 'gpreempt run'; ", english.stderr)
+        self.assertIn(f"process {self.pid} was not started with 'gpreempt run', or has not used the GPU yet; ", english.stderr)
         chinese = self.command("suspend", self.pid, LC_ALL="zh_CN.UTF-8")
         self.assertEqual(chinese.returncode, 1)
         self.assertIn(f"进程 {self.pid} 不是用 'gpreempt run' 启动的", chinese.stderr)

@@ -61,7 +61,7 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 /* The line for people, with its time. */
 void gp_cli_decision_line(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
 			  const struct gp_proto_msg_decision *line, const char *indent);
-/* What the line says of a hold by an owner, by hand, or because the host has stopped the job. */
+/* Whether the line begins or ends a hold by an owner, by hand, or by a stop of the job. */
 enum gp_cli_off { GP_CLI_OFF_SAME, GP_CLI_OFF_BEGINS, GP_CLI_OFF_ENDS };
 enum gp_cli_off gp_cli_decision_off(const struct gp_proto_msg_decision *line);
 /* Whether it says the same about the same jobs; times and costs may differ. */
