@@ -2,6 +2,7 @@
 """libgpreempt_poc.so through ctypes alone: the four calls of the proof of concept, and what goes with them."""
 import ctypes
 import os
+import shlex
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,6 +40,11 @@ def find(name, *places):
         if os.path.exists(path):
             return path
     return None
+
+
+def quoted(command):
+    """The words of a command as typed; shlex.join() came with Python 3.8."""
+    return " ".join(shlex.quote(word) for word in command)
 
 
 class Poc:

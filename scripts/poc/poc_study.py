@@ -10,7 +10,6 @@ import csv
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import threading
 import time
 
 import poc_study_report
-from poc_library import HERE, find
+from poc_library import HERE, find, quoted
 from poc_tasks import gpreempt, torch_missing
 
 NAME = "run_multiprocess_study.sh"
@@ -148,7 +147,7 @@ class Point:
         self.seconds, self.begin, self.children, self.logs = given.seconds, begin, [], []
         try:
             for _ in range(processes):
-                log = tempfile.TemporaryFile("w+", errors="replace")
+                log = tempfile.TemporaryFile()
                 self.logs.append(log)
                 self.children.append(subprocess.Popen(cut(given.command, given.seconds, begin), stdout=log, stderr=subprocess.STDOUT,
                                                       stdin=subprocess.DEVNULL, env=environment, start_new_session=True))
@@ -195,7 +194,7 @@ class Point:
     def outputs(self):
         for child, log in zip(self.children, self.logs):
             log.seek(0)
-            yield child, log.read()
+            yield child, log.read().decode(errors="replace")
 
 
 def mean(values):
@@ -208,10 +207,10 @@ def rates_of(given, point):
     for child, text in point.outputs():
         if child.returncode:
             last = text.strip().splitlines()[-1:] or ["no output"]
-            raise StudyError(f"'{shlex.join(given.command)}' ended with status {child.returncode}: {last[0]}")
+            raise StudyError(f"'{quoted(given.command)}' ended with status {child.returncode}: {last[0]}")
         found = re.search(given.rate, text)
         if not found:
-            raise StudyError(f"no rate in the output of '{shlex.join(given.command)}' (see --rate): {text.strip()[-200:]!r}")
+            raise StudyError(f"no rate in the output of '{quoted(given.command)}' (see --rate): {text.strip()[-200:]!r}")
         rates.append(float(found.group(1)))
         late += "after the time of --begin" in text
     return rates, late

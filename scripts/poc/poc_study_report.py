@@ -2,7 +2,8 @@
 """The reports of the multi-process study: a table as text, and a page with plots."""
 import html
 import os
-import shlex
+
+from poc_library import quoted
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 300, 60, 40
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
@@ -36,7 +37,7 @@ def verdict(processes, figures, target):
 
 def text(given, facts, table):
     goal = f"target {given.target:g} %"
-    lines = ["Several processes on one GPU", "", f"  command: {shlex.join(facts['command'])}",
+    lines = ["Several processes on one GPU", "", f"  command: {quoted(facts['command'])}",
              f"  {facts['seconds']:g} s per point, {facts['compute_units']} compute units", "",
              f"  {'processes':>9} {'CUs':>5} {'rate/s':>9} {'of one, %':>10} {goal:>12} {'slowest/s':>10} {'fastest/s':>10} "
              f"{'queues':>7} {'in runlist':>11} {'slots':>6}"]

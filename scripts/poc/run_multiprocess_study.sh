@@ -6,7 +6,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=${GPREEMPT:-}
-for place in "$here/../../build/bin/gpreempt" "$(command -v gpreempt || true)"; do
+for place in "$here/../../build/bin/gpreempt" "$here/../../bin/gpreempt" "$(command -v gpreempt || true)"; do
 	[[ -n $program || ! -x $place ]] || program=$place
 done
 [[ -n $program ]] || { echo "run_multiprocess_study.sh: gpreempt not found: run make, or set GPREEMPT to its path" >&2; exit 1; }
