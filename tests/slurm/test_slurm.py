@@ -67,12 +67,13 @@ class OnCluster(unittest.TestCase):
         done = cluster.run("scontrol", "resume", job)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def is_stopped(self, pid):
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "Tt"
+
     def until_stopped(self, pid):
         """Slurm stops the processes two seconds after it asks them to stop."""
-        def stopped():
-            with open(f"/proc/{pid}/stat") as file:
-                return file.read().rsplit(")", 1)[1].split()[0] in "Tt"
-        cluster.until(stopped, f"Slurm does not stop process {pid}")
+        cluster.until(lambda: self.is_stopped(pid), f"Slurm does not stop process {pid}")
 
     def comment(self, job):
         return cluster.run("sacct", "-n", "-P", "-X", "-j", job, "-o", "AdminComment").stdout
@@ -373,11 +374,12 @@ class Slurm(OnCluster):
         cluster.end("gpreemptd-n2")
         try:
             job = cluster.submit("-p", "low", "-w", "n2")
-            cluster.until(lambda: cluster.state(job) == "RUNNING", "it does not start")
+            pid = cluster.until(self.trainer_pid, "it does not start")
             self.suspend(job)
-            cluster.until(lambda: cluster.state(job) == "SUSPENDED", "it is not suspended")
+            # By the process: slurmctld says so before slurmd has called its plugin.
+            self.until_stopped(pid)
             self.resume(job)
-            cluster.until(lambda: cluster.state(job) == "RUNNING", "it is not resumed")
+            cluster.until(lambda: not self.is_stopped(pid), "it is not resumed")
             cluster.run("scancel", job)
             cluster.until(lambda: not cluster.state(job), "it does not end")
         finally:
@@ -389,13 +391,17 @@ class Slurm(OnCluster):
         try:
             self.suspend(job)
             cluster.until(lambda: cluster.state(job) == "SUSPENDED", "it is not suspended")
-            pid = next(int(p) for p in os.listdir("/proc") if p.isdigit() and self.is_trainer(p))
+            pid = self.trainer_pid()
             self.until_stopped(pid)
             self.resume(job)
+            cluster.until(lambda: not self.is_stopped(pid), "it is not resumed")
             cluster.run("scancel", job)
             cluster.until(lambda: not cluster.state(job), "it does not end")
         finally:
             cluster.started["gpreemptd-n2"].send_signal(signal.SIGCONT)
+
+    def trainer_pid(self):
+        return next((int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.is_trainer(pid)), None)
 
     def is_trainer(self, pid):
         try:
