@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "base/clock.h"
 #include "cli/control/target_command.h"
+#include "cli/daemon/daemon_client.h"
 #include "proto/swapped.h"
 #include "show/doc.h"
 
@@ -187,6 +188,7 @@ static int await_queues(struct resume *resume)
 static void show(struct resume *resume)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
+	char owner[GP_PROTO_NAME];
 
 	gp_doc_fact(doc, "pid", NULL, gp_v_if(resume->pid, gp_v_count(resume->pid)));
 	gp_doc_fact(doc, "group", NULL, gp_v_text(resume->group));
@@ -202,7 +204,12 @@ static void show(struct resume *resume)
 	else
 		gp_doc_line(doc, "%s: released", resume->name);
 	(void)gp_cli_answer(doc, resume->json ? GP_SHOW_JSON : GP_SHOW_TEXT, &resume->sink.diag);
-	if (resume->others)
+	/* One by name comes back: 'gpreempt release' would end its suspension for an instant. */
+	if (resume->others == 1 && resume->pid && gp_cli_daemon_holds_for(resume->pid, owner) > 0)
+		gp_diag(&resume->sink.diag, GP_NOTE,
+			_("%s: still held by %s; only %s can end that hold"), resume->name, owner,
+			owner);
+	else if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
 			ngettext("%s: still held by %zu other process; 'gpreempt release' ends "
 				 "every suspension",
