@@ -6,6 +6,8 @@
  */
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/kfd_ioctl.h"
@@ -24,6 +26,20 @@
 #define WAVE_BYTES                                                                     \
 	(8u * 256 + 112 * 4 + 128 + 64) /* saved of a wave with eight vector registers \
 					 */
+
+enum { AN_HOUR_S = 3600 };
+static _Atomic s64 wall_ahead_s; /* how far the clock that can be set is ahead */
+int clock_gettime(clockid_t clock, struct timespec *out);
+
+/* In the place of the function of the C library. */
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	int error = (int)syscall(SYS_clock_gettime, clock, out);
+
+	if (!error && clock == CLOCK_REALTIME)
+		out->tv_sec += wall_ahead_s;
+	return error;
+}
 
 /* What vgpu/preload gives: the memory of this test is the GPU's, at its own addresses. */
 static u8 *memory;
@@ -513,7 +529,7 @@ static void groups_are_under_way_together(void **state)
 }
 
 /* Each group adds 1, meets all others, and finds their sum; three times. */
-static void groups_meet_at_a_barrier_of_the_grid(void **state)
+static void meet_at_a_barrier(struct machine *machine)
 {
 	static const u32 prepare[] = {
 		0x7e040298,             /* v_mov_b32_e32 v2, 24 */
@@ -538,13 +554,25 @@ static void groups_meet_at_a_barrier_of_the_grid(void **state)
 		0xbf810000,             /* s_endpgm */
 		0xbf920002,             /* s_trap 2 */
 	};
-	struct machine *machine = *state;
 
 	start(machine, prepare, sizeof(prepare), 64, 64, 0);
 	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
 	start(machine, meet, sizeof(meet), 64 * 25, 64, 0);
 	assert_int_equal(wait_over(machine).stop, GP_ISA_ENDED);
 	assert_int_equal(counter(0), 75);
+}
+
+static void groups_meet_at_a_barrier_of_the_grid(void **state)
+{
+	meet_at_a_barrier(*state);
+}
+
+/* A thread looked at the clock of the machine, which then is set back by an hour. */
+static void groups_meet_whatever_the_wall_clock_says(void **state)
+{
+	wall_ahead_s = AN_HOUR_S;
+	meet_at_a_barrier(*state);
+	wall_ahead_s = 0;
 }
 
 static void fault_and_refusal_are_reported(void **state)
@@ -653,6 +681,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(dropped_queue_is_gone_and_others_run, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(groups_are_under_way_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(groups_meet_whatever_the_wall_clock_says, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(groups_meet_at_a_barrier_of_the_grid, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(fault_and_refusal_are_reported, setup, teardown),

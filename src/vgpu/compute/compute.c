@@ -92,7 +92,7 @@ static bool run(struct gp_vgpu_worker *worker, struct gp_vgpu_job *job, struct g
 
 static void nap(struct gp_vgpu_compute *compute)
 {
-	struct timespec until = gp_timespec(gp_clock_ns(CLOCK_REALTIME) + NAP_NS);
+	struct timespec until = gp_timespec(gp_monotonic_ns() + NAP_NS);
 
 	pthread_cond_timedwait(&compute->work, &compute->lock, &until);
 }
@@ -172,6 +172,7 @@ int gp_vgpu_compute_ready(struct gp_vgpu_compute *compute)
 struct gp_vgpu_compute *gp_vgpu_compute_new(struct gp_vgpu_client *client, int wake_fd)
 {
 	struct gp_vgpu_compute *compute = gp_vgpu_alloc(sizeof(*compute));
+	pthread_condattr_t monotonic;
 
 	if (!compute)
 		return NULL;
@@ -180,7 +181,11 @@ struct gp_vgpu_compute *gp_vgpu_compute_new(struct gp_vgpu_client *client, int w
 	compute->can_ask = gp_vgpu_can_ask();
 	compute->handler = gp_vgpu_handler_open(client->directory);
 	pthread_mutex_init(&compute->lock, NULL);
-	pthread_cond_init(&compute->work, NULL);
+	/* A nap does not depend on the clock that can be set. */
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&compute->work, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	pthread_cond_init(&compute->boundary, NULL);
 	gp_list_init(&compute->jobs);
 	gp_list_init(&compute->over);
