@@ -25,6 +25,7 @@
 
 #define ALIGNMENT   64u
 #define PAGE        4096u
+#define RANGE_BYTES (256u << 20) /* addresses */
 #define CHUNK_BYTES (256u << 10) /* small blocks are cut from these */
 #define CUT_MAX     (32u << 10)
 #define KEPT_MAX    (1u << 20)
@@ -46,6 +47,8 @@ static struct {
 	struct block *free[CLASSES];
 	u8 *chunk;
 	size_t left; /* of the chunk */
+	bool reserved;
+	u8 *range, *range_end; /* reserved addresses that are left */
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t class_bytes(u32 class)
@@ -66,21 +69,50 @@ static u32 class_of(size_t bytes)
 	return class;
 }
 
-static void *pages_map(size_t bytes)
+static void *pages_map(size_t bytes, int protection, int flags)
 {
-	void *at = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = (void *)syscall(SYS_mmap, NULL, bytes, protection,
+				   MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
 
+/* With the lock. A forked child goes on with what its parent left. */
+static void *addresses_take(size_t bytes)
+{
+	u8 *at;
+
+	if (!heap.reserved) {
+		heap.reserved = true;
+		at = pages_map(RANGE_BYTES, PROT_NONE, MAP_NORESERVE);
+		heap.range_end = at ? at + RANGE_BYTES : NULL;
+		heap.range = at;
+	}
+	bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	at = heap.range;
+	if (!at || (size_t)(heap.range_end - at) < bytes)
+		return NULL;
+	heap.range = at + bytes;
+	return at;
+}
+
+/* With the lock. These stay as long as the process. */
+static void *pages_take(size_t bytes)
+{
+	void *at = addresses_take(bytes);
+
+	if (at && syscall(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE) == 0)
+		return at;
+	return pages_map(bytes, PROT_READ | PROT_WRITE, 0);
+}
+
 /* Of a chunk, with the lock. */
-static struct block *cut(size_t bytes)
+static struct block *chunk_cut(size_t bytes)
 {
 	struct block *block;
 
 	if (heap.left < bytes) {
-		u8 *chunk = pages_map(CHUNK_BYTES);
+		u8 *chunk = pages_take(CHUNK_BYTES);
 
 		if (!chunk)
 			return NULL;
@@ -99,17 +131,27 @@ static struct block *block_take(u32 class, size_t bytes, bool *fresh)
 
 	*fresh = true;
 	if (bytes > CUT_MAX && class == CLASSES)
-		return pages_map(bytes);
+		return pages_map(bytes, PROT_READ | PROT_WRITE, 0);
 	pthread_mutex_lock(&heap.lock);
 	block = heap.free[class];
 	if (block) {
 		heap.free[class] = block->next;
 		*fresh = false;
-	} else if (bytes <= CUT_MAX) {
-		block = cut(bytes);
+	} else {
+		block = bytes <= CUT_MAX ? chunk_cut(bytes) : pages_take(bytes);
 	}
 	pthread_mutex_unlock(&heap.lock);
-	return block || bytes <= CUT_MAX ? block : pages_map(bytes);
+	return block;
+}
+
+void *gp_vgpu_addresses(size_t bytes)
+{
+	void *at;
+
+	pthread_mutex_lock(&heap.lock);
+	at = addresses_take(bytes);
+	pthread_mutex_unlock(&heap.lock);
+	return at;
 }
 
 static void *alloc_sanitized(size_t bytes)

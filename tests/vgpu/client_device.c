@@ -180,6 +180,39 @@ static void forked_children_are_strangers(void)
 	CHECK(destroy_queue(id) == 0);
 }
 
+/* libhsakmt does this in a child, after its first calls of the driver. */
+static void a_child_may_unmap_what_its_parent_had_mapped(void)
+{
+	struct gp_kfd_alloc_memory_of_gpu_args args = {
+		.va_addr = 0x7e0000000000,
+		.size = FREED_BYTES,
+		.gpu_id = gpu_id,
+		.flags = GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_PUBLIC | GP_KFD_ALLOC_WRITABLE,
+	};
+	struct gp_kfd_free_memory_of_gpu_args release;
+	void *at;
+	pid_t child;
+
+	CHECK(call(kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == 0);
+	at = mmap(NULL, FREED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, render,
+		  (off_t)args.mmap_offset);
+	CHECK(at != MAP_FAILED);
+	child = fork();
+	if (!child) {
+		struct gp_kfd_create_event_args event = {0};
+
+		open_devices();
+		CHECK(munmap(at, FREED_BYTES) == 0);
+		CHECK(call(kfd, GP_KFD_IOC_CREATE_EVENT, &event) == 0);
+		CHECK(destroy_queue(create_queue()) == 0);
+		_exit(0);
+	}
+	finish(child);
+	CHECK(munmap(at, FREED_BYTES) == 0);
+	release.handle = args.handle;
+	CHECK(call(kfd, GP_KFD_IOC_FREE_MEMORY_OF_GPU, &release) == 0);
+}
+
 /* ---- threads ---- */
 
 static void *many_requests(void *context)
@@ -505,6 +538,7 @@ int main(int argc, char **argv)
 	queues_are_in_sysfs_while_they_live();
 	threads_have_a_connection_each();
 	forked_children_are_strangers();
+	a_child_may_unmap_what_its_parent_had_mapped();
 	a_process_can_debug_itself();
 	the_process_stays_in_order_without_libc();
 	freed_memory_is_not_registered_any_more();

@@ -126,12 +126,14 @@ static void after_fork_in_child(void)
 
 static int map_shared(struct gp_vgpu_client *client, int fd)
 {
-	void *shared;
+	void *shared, *at;
 
 	if (fd < 0 || client->machine.shared_bytes < sizeof(struct gp_vgpu_shared))
 		return -EPROTO;
-	shared = (void *)syscall(SYS_mmap, NULL, client->machine.shared_bytes,
-				 PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)0);
+	/* Secondary processes come and go. */
+	at = client->file ? NULL : gp_vgpu_addresses(client->machine.shared_bytes);
+	shared = (void *)syscall(SYS_mmap, at, client->machine.shared_bytes, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | (at ? MAP_FIXED : 0), fd, (off_t)0);
 	if (shared == MAP_FAILED)
 		return -errno;
 	madvise(shared, client->machine.shared_bytes, MADV_DONTFORK);
