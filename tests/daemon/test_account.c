@@ -164,6 +164,21 @@ static void one_under_way_counts_with_its_time_so_far(void **state)
 	rig_free(rig);
 }
 
+static void one_that_is_not_longer_than_usual_does_not_count_yet(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	for (u32 i = 0; i < 3; i++)
+		gp_daemon_latency_add(&job_of(rig, high)->bursts, 30 * GP_NS_PER_S);
+	work(rig, high, true);
+	assert_int_equal(view(rig, high).latency_count, 3);
+	gp_daemon_host_client(rig->daemon, (u32)high->pid)->busy_since -= 60 * GP_NS_PER_S;
+	assert_int_equal(view(rig, high).latency_count, 4);
+	rig_free(rig);
+}
+
 static void waiting_is_counted_once_and_not_from_the_start_of_the_backlog(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -293,6 +308,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_ended_keeps_its_totals),
 		cmocka_unit_test(announced_requests_replace_bursts),
 		cmocka_unit_test(one_under_way_counts_with_its_time_so_far),
+		cmocka_unit_test(one_that_is_not_longer_than_usual_does_not_count_yet),
 		cmocka_unit_test(waiting_is_counted_once_and_not_from_the_start_of_the_backlog),
 		cmocka_unit_test(idle_jobs_have_no_backlog),
 		cmocka_unit_test(observed_and_real_holds_are_not_added),
