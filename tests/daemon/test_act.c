@@ -224,6 +224,7 @@ static void time_without_a_lease_is_not_held(void **state)
 	gp_daemon_report_job_view(rig->daemon, job_of(rig, low), &after);
 	/* A machine that stood still can only have made the pause longer, not the hold. */
 	assert_in_range(after.held_ns - before.held_ns, 0, 1000 * GP_NS_PER_MS);
+	assert_in_range(after.longest_ns - before.longest_ns, 0, 1000 * GP_NS_PER_MS);
 	assert_true(after.ran_ns - before.ran_ns > 1000 * GP_NS_PER_MS);
 	gp_daemon_report_stats(rig->daemon, &stats);
 	assert_in_range(stats.suspended_ns[2], 0, 1500 * GP_NS_PER_MS);
