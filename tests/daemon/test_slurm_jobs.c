@@ -120,7 +120,10 @@ static void a_name_alone_is_no_job_where_slurm_has_control_groups(void **state)
 	struct gp_root root = {.dir = bare};
 
 	(void)state;
+	/* Units of systemd. */
 	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/system.slice/slurmd.service", bare);
+	make_path(path);
+	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/system.slice/slurm_exporter.service", bare);
 	make_path(path);
 	snprintf(group, sizeof(group), "slurm-1");
 	assert_true(gp_daemon_who_group(&root, &user, &rule, group, sizeof(group)));
