@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What `make portable` links with: programs need nothing above glibc 2.28, and the check notices those that do."""
+import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
-PORTABLE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts" / "portable"
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+PORTABLE = SOURCE / "scripts" / "portable"
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -62,6 +65,20 @@ class Portable(unittest.TestCase):
         done = subprocess.run([PORTABLE / "check", directory], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"program needs GLIBC_2\.(29|3)")
+
+    @unittest.skipUnless(shutil.which("git") and (SOURCE / ".git").exists(), "no git checkout")
+    def test_packing_needs_git_and_tar_only(self):
+        pack = re.search(r"^for part in .*?^done$", (PORTABLE / "make").read_text(), re.M | re.S).group(0)
+        programs = self.place / "programs"
+        programs.mkdir()
+        for program in ("git", "tar"):
+            (programs / program).symlink_to(shutil.which(program))
+        (self.place / "packed").mkdir()
+        done = subprocess.run(["/bin/bash", "-euo", "pipefail", "-c", pack], cwd=SOURCE, capture_output=True, text=True,
+                              env=dict(os.environ, PATH=str(programs), build=str(self.place), name="packed"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for part in ("scripts/poc/run_poc_test.sh", "kernel/patches/build", "src/sched/sched.c"):
+            self.assertEqual((self.place / "packed" / part).stat().st_mode, (SOURCE / part).stat().st_mode, part)
 
     def test_the_check_fails_without_programs(self):
         (self.place / "empty").mkdir()
