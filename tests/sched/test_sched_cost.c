@@ -158,6 +158,30 @@ static void time_in_suspension_is_not_part_of_a_burst(void **state)
 	end(w);
 }
 
+/* Up to the last event and, while it lasts, to now. */
+static void time_held_with_work_is_counted(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_job_state got;
+
+	(void)state;
+	gets_work(w, low);
+	pass(w, 100 * US);
+	gets_work(w, high);
+	pass(w, 20 * MS);
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.blocked, 1);
+	assert_int_equal(got.blocked_ns + w->now - gp_sched_now(w->sched), 20 * MS);
+	drains(w, low); /* its last kernel was already over */
+	pass(w, 30 * MS);
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.blocked, 0);
+	assert_int_equal(got.blocked_ns, 20 * MS);
+	assert_int_equal(got.ran_ns, 100 * US);
+	end(w);
+}
+
 /* Nothing happens while one runs alone: the time since the last event is the host's to add. */
 static void time_alone_on_the_device_is_counted(void **state)
 {
@@ -481,6 +505,7 @@ int main(void)
 		cmocka_unit_test(a_new_burst_is_judged_anew),
 		cmocka_unit_test(remaining_time_is_learned_from_earlier_bursts),
 		cmocka_unit_test(time_in_suspension_is_not_part_of_a_burst),
+		cmocka_unit_test(time_held_with_work_is_counted),
 		cmocka_unit_test(time_alone_on_the_device_is_counted),
 		cmocka_unit_test(costs_follow_what_operations_took),
 		cmocka_unit_test(a_resumed_job_has_its_minimum_run_time),
