@@ -118,7 +118,8 @@ static void reasons_are_joined_in_order(void **state)
 	gp_proto_reasons_add(&reasons, &message, true);
 	gp_proto_reasons_text(&reasons, out, sizeof(out));
 	assert_string_equal(out, "process 5 belongs to another user; process 5 was not started "
-				 "with 'gpreempt run'; process 5 does not use /dev/nvidiactl");
+				 "with 'gpreempt run', or has not used the GPU yet; "
+				 "process 5 does not use /dev/nvidiactl");
 	for (int i = 0; i < 2 * GP_PROTO_REASONS; i++)
 		gp_proto_reasons_add(&reasons, &message, i % 2);
 	assert_int_equal(reasons.count, GP_PROTO_REASONS);
