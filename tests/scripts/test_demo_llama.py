@@ -22,6 +22,9 @@ class Choice(unittest.TestCase):
         self.place = tempfile.TemporaryDirectory()
         self.addCleanup(self.place.cleanup)
         self.root = pathlib.Path(self.place.name)
+        device = mock.patch.dict(os.environ, DEVICE="vgpu")  # on a real GPU the processor does not matter
+        device.start()
+        self.addCleanup(device.stop)
 
     def install(self, backend=True):
         server = self.root / "usr/bin/llama-server"
@@ -33,29 +36,32 @@ class Choice(unittest.TestCase):
         (plugins / ("libggml-hip.so" if backend else "libggml-cpu.so")).touch()
         return mock.patch.dict(os.environ, PATH=f"{server.parent}:{os.environ['PATH']}")
 
+    def with_a_processor(self, flags):
+        """Whatever this one can do."""
+        return mock.patch.object(pathlib.Path, "read_text", lambda path: f"flags\t\t: fpu {flags}\n")
+
     def test_a_chroot_needs_the_server_and_its_backend(self):
         self.assertFalse(demo_llama.is_in(self.root))
         self.install()
         self.assertTrue(demo_llama.is_in(self.root))
 
     def test_a_server_without_the_backend_is_not_enough(self):
-        with self.install(backend=False), mock.patch.object(demo_llama, "has_backend", lambda server: False):
+        with self.install(backend=False), self.with_a_processor("avx2 f16c fma"), \
+             mock.patch.object(demo_llama, "has_backend", lambda server: False):
             self.assertIn("has no HIP backend", demo_llama.problem())
         self.assertFalse(demo_llama.is_in(self.root))
 
     def test_without_the_server_the_packages_are_named(self):
-        with mock.patch.dict(os.environ, PATH=str(self.root)):
+        with mock.patch.dict(os.environ, PATH=str(self.root)), self.with_a_processor("avx2 f16c fma"):
             self.assertIn("llama-server is not installed", demo_llama.problem())
             self.assertIn("libggml0-backend-hip", demo_llama.problem())
 
     def test_a_processor_that_cannot_execute_kernels(self):
-        with self.install(), mock.patch.object(demo_llama, "has_backend", lambda server: True), \
-             mock.patch.object(pathlib.Path, "read_text", lambda path: "flags\t\t: fpu fma f16c\n"):
+        with self.install(), mock.patch.object(demo_llama, "has_backend", lambda server: True), self.with_a_processor("fma f16c"):
             self.assertIn("no avx2", demo_llama.problem())
 
     def test_such_a_processor_is_named_without_the_server_and_needs_no_chroot(self):
-        with mock.patch.dict(os.environ, PATH=str(self.root)), \
-             mock.patch.object(pathlib.Path, "read_text", lambda path: "flags\t\t: fpu fma f16c\n"):
+        with mock.patch.dict(os.environ, PATH=str(self.root)), self.with_a_processor("fma f16c"):
             trouble = demo_llama.problem()
         self.assertIn("no avx2", trouble)
         self.assertEqual(demo_llama.choose("auto", trouble, ["6.4"])[:2], ("example", None))
