@@ -2,11 +2,13 @@
 #include "abi/pm4.h"
 #include "fake_machine.h"
 #include "vgpu/compute/compute.h"
+#include "vgpu/cp/execute.h"
 #include "vgpu/isa/isa.h"
 
 #define RING_WORDS 256u
 #define QUEUE      2u
 #define SLOT       0x100u
+#define PATIENT    2000 /* turns of 5 ms */
 
 static struct {
 	u32 *ring;
@@ -287,6 +289,23 @@ static void a_group_that_is_too_large_is_an_error(void **state)
 	gp_vgpu_compute_free(fake->client.cp->compute);
 }
 
+/* Modulo 2^32 this grid has 64 work-items. */
+static void a_grid_that_is_too_large_is_an_error(void **state)
+{
+	(void)state;
+	if (!gp_isa_supported())
+		skip();
+	fake->client.machine.compute = true;
+	PUT(GP_PM4_SET_SH_REG, GP_PM4_NUM_THREAD_X - GP_PM4_SH_BASE, 64, 1, 1);
+	PUT(GP_PM4_DISPATCH_DIRECT, (1u << 26) + 1, 1, 1, 1);
+	announce();
+	fake_run(fake_work()); /* the registers */
+	fake_run(fake_work());
+	assert_int_equal(fake->said, 1);
+	assert_string_equal(fake->last_said, "a grid of 2^32 work-items");
+	gp_vgpu_compute_free(fake->client.cp->compute);
+}
+
 static void wild_addresses_are_faults(void **state)
 {
 	(void)state;
@@ -319,6 +338,50 @@ static void a_fault_stops_all_queues_of_the_process(void **state)
 	fake_put(&other, &packet);
 	assert_false(fake_step());
 	assert_null(fake_work());
+}
+
+static void a_fault_stops_waves_of_other_queues(void **state)
+{
+	static const u32 endless[] = {
+		0x24020082,             /* v_lshlrev_b32_e32 v1, 2, v0 */
+		0x7e040281,             /* v_mov_b32_e32 v2, 1 */
+		0xdd088000, 0x00000201, /* global_atomic_add v1, v2, s[0:1] */
+		0xbf8c0f70,             /* s_waitcnt vmcnt(0) */
+		0xbf82fffc,             /* s_branch to the addition */
+	};
+	struct fake_queue other = fake_queue(3, 64);
+	u32 *code = fake_take(4096, 4096), *counters = fake_take(4096, 4096), stood;
+	struct gp_isa_launch launch = {
+		.gfx = GP_ISA_GFX90A,
+		.entry = va(code),
+		.rsrc2 = 2u << 1,
+		.user = {LO(counters), HI(counters)},
+		.grid = {64, 1, 1},
+		.group = {64, 1, 1},
+	};
+	struct gp_vgpu_cp *cp = fake->client.cp;
+	bool stands;
+
+	(void)state, (void)other;
+	if (!gp_isa_supported())
+		skip();
+	fake->client.machine.compute = true;
+	memcpy(code, endless, sizeof(endless));
+	memset(counters, 0, 4096);
+	assert_true(gp_vgpu_cp_computes(cp));
+	assert_int_equal(gp_vgpu_compute_start(cp->compute, &launch, 0, 3, 77), 0);
+	for (u32 i = 0; i < PATIENT && !__atomic_load_n(counters, __ATOMIC_SEQ_CST); i++)
+		usleep(5000);
+	assert_int_not_equal(__atomic_load_n(counters, __ATOMIC_SEQ_CST), 0);
+	PUT(GP_PM4_INDIRECT_BUFFER, 0x6000, 0, 1u << 23 | 8);
+	announce();
+	assert_int_equal(fake->fault_count, 1);
+	stood = __atomic_load_n(counters, __ATOMIC_SEQ_CST);
+	usleep(200000);
+	stands = __atomic_load_n(counters, __ATOMIC_SEQ_CST) == stood;
+	gp_vgpu_compute_free(
+		cp->compute); /* before a failure: the memory is taken from its threads */
+	assert_true(stands);
 }
 
 static void a_buffer_that_is_not_there_is_a_fault(void **state)
@@ -379,8 +442,10 @@ int main(void)
 		TEST(buffers_that_chain_to_themselves_end_with_an_error),
 		TEST(a_long_chain_with_an_end_is_no_error),
 		TEST(a_group_that_is_too_large_is_an_error),
+		TEST(a_grid_that_is_too_large_is_an_error),
 		TEST(wild_addresses_are_faults),
 		TEST(a_fault_stops_all_queues_of_the_process),
+		TEST(a_fault_stops_waves_of_other_queues),
 		TEST(a_buffer_that_is_not_there_is_a_fault),
 		TEST(copies_and_atomics_of_the_command_processor),
 	};
