@@ -197,8 +197,10 @@ static void advise_container(const struct gp_inspect_doctor *d, struct list *lis
 		advice->fix = "podman run --pid=host ...";
 	}
 	if (!d->shared_directory) {
+		/* An NVIDIA GPU needs no agent. */
 		advice = add(
-			list, GP_ADVICE_STOPS, "container_directory",
+			list, d->kfd_present ? GP_ADVICE_STOPS : GP_ADVICE_COSTS,
+			"container_directory",
 			_("/run/gpreempt of the host is not in this container: agents here and a "
 			  "daemon outside do not meet"));
 		advice->fix = "podman run -v /run/gpreempt/agents:/run/gpreempt/agents -e "

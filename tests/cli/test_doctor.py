@@ -98,12 +98,15 @@ class Doctor(unittest.TestCase):
             self.assertIn("num_kcq=2", found["num_kcq"]["fix"])
             self.assertIn("sysctl kernel.yama.ptrace_scope=0", found["ptrace_scope"]["fix"])
             self.assertIn("-v /run/gpreempt", found["container_directory"]["fix"])
+            self.assertEqual(found["container_directory"]["weight"], "stops")
             self.assertEqual(self.result["container"]["kind"], "podman")
             self.assertEqual(self.result["amdgpu"]["scheduler"], "none")
             self.assertEqual([a["weight"] for a in self.result["advice"]],
                              sorted((a["weight"] for a in self.result["advice"]), key=["stops", "costs", "know"].index))
             write("sys/module/amdgpu/version", "6.12.120\n")
             self.assertIsNone(advice() and self.result["kfd"]["version"])
+            shutil.rmtree(os.path.join(root, "sys/class/kfd"))
+            self.assertEqual(advice()["container_directory"]["weight"], "costs", "an NVIDIA GPU needs no agent")
 
     def test_run_says_on_a_terminal_what_a_container_lacks(self):
         def run(**env):
