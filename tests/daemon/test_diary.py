@@ -254,6 +254,20 @@ class Diary(rig.Daemon):
         # The daemon was started after those decisions: its jobs have their numbers anew.
         self.assertEqual(len(self.rows_of(110 * second)), 2)
 
+    def test_turns_of_batch_jobs_are_no_preemptions(self):
+        """As in gpreempt stats and /metrics. Under quantum a turn that is over is one."""
+        second, now = 10 ** 9, time.time_ns()
+        suspend, inversion, turn_over, priority, quantum = 0, 0, 3, 1, 4
+        path = os.path.join(self.place, "turns.jsonl")
+        with open(path, "w") as file:
+            for age, why, policy in ((5, inversion, priority), (4, turn_over, priority), (3, turn_over, priority), (2, turn_over, quantum)):
+                file.write(json.dumps({"is": "decision", "wall_ns": now - age * second, "id": 10 - age, "at_ns": (100 - age) * second,
+                                       "kind": suspend, "why": why, "policy": policy, "job": age, "job_pid": 4710 + age, "job_name": "trainer",
+                                       "other": 9, "other_pid": 4719, "other_name": "other"}) + "\n")
+        done = self.gpreempt("report", "--last", "1h", "--decisions", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["span"]["preemptions"], 2)
+
     def longest(self, path):
         done = self.gpreempt("report", "--last", "1h", "--decisions", path, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)

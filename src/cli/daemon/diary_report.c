@@ -158,8 +158,11 @@ static int take_decision(struct span *span, const struct gp_proto_diary_line *li
 	if (decision->kind == GP_DECISION_CAME)
 		job->came = true;
 	if (decision->kind == GP_DECISION_SUSPEND && decision->why != GP_SCHED_WHY_JOINED) {
-		span->preemptions += decision->other && !decision->observed;
-		span->would += decision->other && decision->observed;
+		/* As `gpreempt stats` counts: turns that batch jobs take anyway are none. */
+		bool preempts = decision->other && !gp_cli_decision_is_routine(decision);
+
+		span->preemptions += preempts && !decision->observed;
+		span->would += preempts && decision->observed;
 		if (!job->held_at) {
 			job->held_at = line->wall_ns;
 			job->why = *decision;
