@@ -153,7 +153,9 @@ class Programs(Machine):
         agent = os.path.join(os.path.dirname(BIN), "lib", "libgpreempt_agent.so")
         ours = r"/.*/libgpreempt_vgpu\.so"
         for before, after in (("libm.so.6", ours + r":libm\.so\.6"), (agent, f"{re.escape(agent)}:{ours}"),
-                              (f"{agent} libm.so.6", rf"{re.escape(agent)}:{ours} libm\.so\.6")):
+                              (f"{agent} libm.so.6", rf"{re.escape(agent)}:{ours} libm\.so\.6"),
+                              ("libasan.so.99:libm.so.6", rf"libasan\.so\.99:{ours}:libm\.so\.6"),  # a sanitizer comes first
+                              ("libclang_rt.asan-x86_64.so", rf"libclang_rt\.asan-x86_64\.so:{ours}")):
             with self.subTest(before):
                 done = self.vgpu("--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": before})
                 self.assertRegex(done.stdout, rf"^{after}\n$")

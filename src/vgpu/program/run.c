@@ -108,7 +108,8 @@ static size_t place_among(const char *before)
 
 		snprintf(entry, sizeof(entry), "%.*s", (int)length, before + at);
 		at += length;
-		if (strstr(entry, "libgpreempt") || strstr(entry, "san.so"))
+		if (strstr(entry, "libgpreempt") || strstr(entry, "san.so") ||
+		    strstr(entry, "libclang_rt."))
 			place = at;
 		at += strspn(before + at, ": ");
 	}
