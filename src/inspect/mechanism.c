@@ -237,8 +237,9 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 		gp_diag(&out->diag, GP_ERROR, "loading a module needs root (CAP_SYS_MODULE)");
 	else if (d->amdgpu_dkms)
 		gp_diag(&out->diag, GP_WARNING,
-			"the module needs an amdgpu driver with type information (BTF), which DKMS "
-			"builds usually lack");
+			"load gpreempt.ko as root; for a DKMS driver without type information "
+			"(BTF), build it with the driver's source: make -C kernel/module "
+			"DRIVER=/usr/src/amdgpu-VERSION");
 	else
 		gp_diag(&out->diag, GP_NOTE,
 			"load gpreempt.ko as root; to build it, install the headers of Linux %s "
