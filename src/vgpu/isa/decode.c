@@ -172,6 +172,13 @@ static void dpp_decode(struct gp_isa_inst *inst, u32 word)
 	inst->dpp.row_mask = (u8)bits(word, 28, 4);
 }
 
+static void acc_sources(struct gp_isa_inst *inst, u32 which)
+{
+	for (u32 n = 0; n < GP_ARRAY_SIZE(inst->src); n++)
+		if (which >> n & 1 && inst->src[n] >= GP_ISA_VGPR)
+			inst->src[n] = (u16)(inst->src[n] + GP_ISA_AGPR - GP_ISA_VGPR);
+}
+
 /* The common part of VOP1, VOP2 and VOPC in their short form. */
 static int short_decode(struct gp_isa_inst *inst, u32 word)
 {
@@ -207,7 +214,7 @@ static int short_decode(struct gp_isa_inst *inst, u32 word)
 		vop2_operands(inst, GP_ISA_VCC, GP_ISA_VCC);
 	if (inst->format == GP_ISA_VOP1 && inst->opcode == VOP1_ACCVGPR_MOV) {
 		inst->dst = row(inst->dst, true);
-		inst->src[0] = (u16)(inst->src[0] + GP_ISA_AGPR - GP_ISA_VGPR);
+		acc_sources(inst, 1);
 	}
 	return 0;
 }
@@ -271,13 +278,6 @@ static int vop3_decode(struct gp_isa_inst *inst, const u32 *raw)
 		vop2_operands(inst, inst->sdst, carry_in);
 	}
 	return 0;
-}
-
-static void acc_sources(struct gp_isa_inst *inst, u32 which)
-{
-	for (u32 n = 0; n < GP_ARRAY_SIZE(inst->src); n++)
-		if (which >> n & 1 && inst->src[n] >= GP_ISA_VGPR)
-			inst->src[n] = (u16)(inst->src[n] + GP_ISA_AGPR - GP_ISA_VGPR);
 }
 
 static void vop3p_decode(struct gp_isa_inst *inst, const u32 *raw)
@@ -352,6 +352,19 @@ static int encoding_decode(enum gp_isa_gfx gfx, struct gp_isa_inst *inst)
 	}
 }
 
+/* Whether a vector operation has the scalar registers that it would write: the fields name more
+ * than there are. */
+static bool scalars_exist(const struct gp_isa_inst *inst)
+{
+	u32 pairs = GP_ISA_SCALARS - 1;
+
+	if (inst->format == GP_ISA_VOPC && inst->dst >= pairs)
+		return false;
+	if (inst->op->flags & GP_ISA_SCALAR_DST && inst->dst >= GP_ISA_SCALARS)
+		return false;
+	return inst->sdst == GP_ISA_NO_OPERAND || inst->sdst < pairs;
+}
+
 int gp_isa_decode(enum gp_isa_gfx gfx, const u32 words[3], u32 available, struct gp_isa_inst *inst)
 {
 	*inst = (struct gp_isa_inst){
@@ -364,7 +377,8 @@ int gp_isa_decode(enum gp_isa_gfx gfx, const u32 words[3], u32 available, struct
 	if (encoding_decode(gfx, inst) || inst->words > available)
 		return -EINVAL;
 	inst->op = gp_isa_op(gfx, inst->format, inst->opcode);
-	if (!inst->op || (inst->long_form && inst->op->flags & GP_ISA_NO_VOP3))
+	if (!inst->op || (inst->long_form && inst->op->flags & GP_ISA_NO_VOP3) ||
+	    !scalars_exist(inst))
 		return -EINVAL;
 	return 0;
 }

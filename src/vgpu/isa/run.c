@@ -27,12 +27,12 @@ void gp_isa_forget_pages(struct gp_isa_runner *runner)
 	memset(runner->pages, 0, sizeof(runner->pages));
 }
 
-/* The words at pc, as many as are mapped. */
+/* The words at pc, as many as are mapped; none where no instruction can be. */
 static u32 words_read(struct gp_isa_runner *runner, u64 pc, u32 words[WORDS_MAX])
 {
 	u32 count = 0;
 
-	while (count < WORDS_MAX) {
+	while (pc % sizeof(u32) == 0 && count < WORDS_MAX) {
 		const u32 *at = gp_isa_address(runner, pc + count * sizeof(u32), false);
 
 		if (!at)
@@ -47,7 +47,7 @@ static bool holds(struct gp_isa_runner *runner, const struct gp_isa_inst *inst, 
 {
 	const u32 *at;
 
-	if (inst->pc != pc + 1)
+	if (inst->pc != pc + 1 || !inst->pc)
 		return false;
 	if (pc % GP_ISA_PAGE_BYTES + WORDS_MAX * sizeof(u32) > GP_ISA_PAGE_BYTES) {
 		u32 words[WORDS_MAX];
@@ -68,7 +68,7 @@ static const struct gp_isa_inst *fetch(struct gp_isa_runner *runner, struct gp_i
 
 	if (holds(runner, inst, wave->pc))
 		return inst;
-	count = wave->pc % sizeof(u32) ? 0 : words_read(runner, wave->pc, words);
+	count = words_read(runner, wave->pc, words);
 	if (!count) {
 		wave->fault = wave->pc;
 		wave->stop = GP_ISA_FAULT;

@@ -195,9 +195,23 @@ static void wave_ends_or_is_saved(void **state)
 	assert_int_equal(m->group.ended, 2);                   /* a saved wave comes back */
 	assert_int_equal(STOP(m, 0xbf9e0000), GP_ISA_REFUSED); /* s_endpgm_ordered_ps_done */
 	assert_int_equal(STOP(m, 0xbfff0000), GP_ISA_ILLEGAL);
-	m->wave->pc = 0x10;
-	assert_int_equal(gp_isa_run(&m->runner, m->wave, 1), GP_ISA_FAULT);
-	assert_int_equal(m->wave->fault, 0x10);
+}
+
+/* Not mapped, not a multiple of 4, and the one whose successor is 0. */
+static void addresses_without_code_are_faults(void **state)
+{
+	static const u64 wild[] = {0x10, MACHINE_CODE + MACHINE_CODE_BYTES - 1, UINT64_MAX};
+	struct machine *m = *state;
+	char text[GP_ISA_NAME];
+
+	m->code[MACHINE_CODE_BYTES - 1] = 0xff;
+	for (u32 i = 0; i < GP_ARRAY_SIZE(wild); i++) {
+		m->wave->pc = wild[i];
+		assert_int_equal(gp_isa_run(&m->runner, m->wave, 1), GP_ISA_FAULT);
+		assert_true(m->wave->fault == wild[i] && m->wave->pc == wild[i]);
+		gp_isa_describe(&m->runner, m->wave, text); /* reads nothing behind the page */
+		assert_string_equal(text, "unknown 00000000 00000000");
+	}
 }
 
 static void code_that_changes_is_decoded_again(void **state)
@@ -232,6 +246,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_rest_changes_nothing, machine_gfx90a,
 						machine_down),
 		cmocka_unit_test_setup_teardown(wave_ends_or_is_saved, machine_gfx90a,
+						machine_down),
+		cmocka_unit_test_setup_teardown(addresses_without_code_are_faults, machine_gfx90a,
 						machine_down),
 		cmocka_unit_test_setup_teardown(code_that_changes_is_decoded_again, machine_gfx90a,
 						machine_down),

@@ -400,6 +400,24 @@ static void sums_of_differences_slide(void **state)
 		}
 }
 
+/* The fields of some encodings name more registers than there are. */
+static void operands_that_are_not_there_are_illegal(void **state)
+{
+	struct machine *m = *state;
+	struct gp_isa_group *group = m->wave->group;
+
+	/* v_cmp_lt_u32_e64: scalar register 206, and 127, which begins no pair */
+	assert_int_equal(STOP(m, 0xd0c900ce, 0x00020501), GP_ISA_ILLEGAL);
+	assert_int_equal(STOP(m, 0xd0c9007f, 0x00020501), GP_ISA_ILLEGAL);
+	assert_int_equal(STOP(m, 0x7d9204f9, 0x0606ff01), GP_ISA_ILLEGAL); /* the same, SDWA */
+	assert_int_equal(STOP(m, 0xd1197f01, 0x00020501), GP_ISA_ILLEGAL); /* v_add_co_u32_e64 */
+	assert_int_equal(STOP(m, 0xd28900c8, 0x00000501), GP_ISA_ILLEGAL); /* v_readlane_b32 */
+	assert_int_equal(STOP(m, 0x7f900501), GP_ISA_ILLEGAL);             /* v_readfirstlane_b32 */
+	assert_int_equal(STOP(m, 0x7e02a205), GP_ISA_ILLEGAL);             /* v_swap_b32 v1, s5 */
+	assert_int_equal(STOP(m, 0x7e02a405), GP_ISA_ILLEGAL); /* v_accvgpr_mov_b32 a1, s5 */
+	assert_ptr_equal(m->wave->group, group);
+}
+
 #define ON_90A(name) cmocka_unit_test_setup_teardown(name, machine_gfx90a, machine_down)
 #define ON_942(name) cmocka_unit_test_setup_teardown(name, machine_gfx942, machine_down)
 
@@ -414,6 +432,7 @@ int main(void)
 		ON_942(operations_of_64_bits),
 		ON_942(operations_of_gfx942),
 		ON_90A(lanes_and_scalars),
+		ON_90A(operands_that_are_not_there_are_illegal),
 		ON_90A(conditions_choose_per_lane),
 		ON_942(index_mode_moves_registers),
 		ON_90A(sums_of_differences_slide),

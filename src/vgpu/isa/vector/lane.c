@@ -29,6 +29,8 @@ enum gp_isa_stop gp_isa_swap(struct gp_isa_runner *runner, struct gp_isa_wave *w
 	u32 other = gp_isa_row_of(inst->src[0]);
 
 	(void)runner;
+	if (inst->src[0] < GP_ISA_VGPR)
+		return GP_ISA_ILLEGAL;
 	memcpy(first.lane, wave->v[inst->dst], sizeof(first.lane));
 	memcpy(second.lane, wave->v[other], sizeof(second.lane));
 	gp_isa_put32(wave, inst, inst->dst, &second);
@@ -42,6 +44,8 @@ enum gp_isa_stop gp_isa_accvgpr_mov(struct gp_isa_runner *runner, struct gp_isa_
 	struct gp_isa_row value;
 
 	(void)runner;
+	if (inst->src[0] < GP_ISA_AGPR)
+		return GP_ISA_ILLEGAL;
 	memcpy(value.lane, wave->v[gp_isa_row_indexed(wave, inst->src[0], 0)], sizeof(value.lane));
 	gp_isa_put32(wave, inst, inst->dst, &value);
 	return GP_ISA_RUNNING;
