@@ -161,6 +161,6 @@ int main(int argc, char **argv)
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}
-	remove_directory(directory);
+	CHECK(!place_remove(directory));
 	return 0;
 }

@@ -212,6 +212,6 @@ int main(int argc, char **argv)
 	waitpid(live.holder, NULL, 0);
 	kill(target.pid, SIGKILL);
 	waitpid(target.pid, NULL, 0);
-	remove_directory(directory);
+	CHECK(!place_remove(directory));
 	return 0;
 }
