@@ -36,6 +36,7 @@ status)
 	;;
 build | install)
 	[ -d "/usr/src/amdgpu-$version" ] || exit 8
+	[ -z "${TMPDIR+set}" ] || { echo "Error! the tests of configure fail in $TMPDIR" >&2; exit 6; }
 	[ ! -e "$place/broken-$kernel" ] || { echo "Error! no headers of $kernel" >&2; exit 7; }
 	[ "$action" = build ] || { grep -v "^$kernel " "$place/installed" > "$place/new"; echo "$kernel $version" >> "$place/new"
 		mv "$place/new" "$place/installed"; }
@@ -102,7 +103,8 @@ class Patches(unittest.TestCase):
         (series / "0002.patch").write_text(PATCH.format("new", "newer"))
 
     def build(self, *arguments, path=None):
-        env = dict(os.environ, PATH=f"{self.place}/bin:{path or os.environ['PATH']}", LC_ALL="C.UTF-8", GIT_CONFIG_NOSYSTEM="1")
+        env = dict(os.environ, PATH=f"{self.place}/bin:{path or os.environ['PATH']}", LC_ALL="C.UTF-8", GIT_CONFIG_NOSYSTEM="1",
+                   TMPDIR=str(self.place))
         return subprocess.run([*APART, self.place, self.tools / "kernel/patches/build", *arguments], env=env, cwd=self.place,
                               capture_output=True, text=True, timeout=LIMIT)
 
