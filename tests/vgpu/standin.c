@@ -101,6 +101,7 @@ void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size)
 void gp_vgpu_cp_remapped(struct gp_vgpu_client *client)
 {
 	(void)client;
+	standin.remapped++;
 }
 
 void *gp_vgpu_cp_doorbell_view(struct gp_vgpu_client *client, u32 gpu_index)

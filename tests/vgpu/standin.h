@@ -25,6 +25,7 @@ struct standin {
 	u32 last_flags, last_payload;
 	int cp_error;  /* -errno of gp_vgpu_cp_add() */
 	u32 cp_queues; /* queues the CP has */
+	u32 remapped;  /* how often waves were told that addresses changed */
 	struct gp_vgpu_cp_queue last_added;
 	int kfd, render;
 };

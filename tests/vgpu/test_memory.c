@@ -234,6 +234,25 @@ static void freed_memory_gives_its_pages_back(void **state)
 	}
 }
 
+static void waves_forget_the_mappings_of_a_closed_handle(void **state)
+{
+	union gp_amdgpu_gem_create create = {
+		.in = {.bo_size = 8192, .domains = GP_AMDGPU_DOMAIN_VRAM}};
+	struct gp_amdgpu_gem_va va = {.operation = GP_AMDGPU_VA_MAP, .va = VA, .size = 8192};
+	struct gp_drm_gem_close close = {0};
+
+	(void)state;
+	acquire_both();
+	assert_int_equal(gp_vgpu_gem_create(&standin.client, 0, &create), 0);
+	va.handle = close.handle = create.out.handle;
+	assert_int_equal(gp_vgpu_gem_va(&standin.client, 0, &va), 0);
+	assert_non_null(gpu_pointer(GPU0, VA, 8192));
+	standin.remapped = 0;
+	assert_int_equal(gp_vgpu_gem_close(&standin.client, 0, &close), 0);
+	assert_null(gpu_pointer(GPU0, VA, 8192));
+	assert_int_equal(standin.remapped, 1);
+}
+
 static void exact_mappings_are_told_from_parts(void **state)
 {
 	struct gp_kfd_alloc_memory_of_gpu_args bo;
@@ -360,6 +379,7 @@ int main(void)
 		TEST(handles_are_used_again_lowest_first),
 		TEST(ring_memory_is_seen_twice_in_a_row),
 		TEST(freed_memory_gives_its_pages_back),
+		TEST(waves_forget_the_mappings_of_a_closed_handle),
 		TEST(exact_mappings_are_told_from_parts),
 		TEST(device_mappings_have_their_sizes),
 		TEST(bad_device_lists_are_refused),

@@ -117,6 +117,20 @@ int gp_vgpu_gem_create(struct gp_vgpu_client *client, u32 gpu, union gp_amdgpu_g
 	return 0;
 }
 
+/* As in the driver, its mappings go with the handle; no wave uses the pages when they are given
+ * back. */
+static void gem_leave(struct gp_vgpu_client *client, u32 gpu, u32 handle)
+{
+	struct gp_vgpu_memory *memory = client->memory;
+	bool mapped;
+
+	pthread_mutex_lock(&memory->lock);
+	mapped = gem_find(client, gpu, handle) && gem_unmap(memory, gpu, handle, NULL);
+	pthread_mutex_unlock(&memory->lock);
+	if (mapped)
+		gp_vgpu_cp_remapped(client);
+}
+
 int gp_vgpu_gem_close(struct gp_vgpu_client *client, u32 gpu, const struct gp_drm_gem_close *args)
 {
 	struct gp_vgpu_memory *memory = client->memory;
@@ -124,6 +138,7 @@ int gp_vgpu_gem_close(struct gp_vgpu_client *client, u32 gpu, const struct gp_dr
 	u32 owner = 0;
 	u64 vram = 0;
 
+	gem_leave(client, gpu, args->handle);
 	pthread_mutex_lock(&memory->lock);
 	pages = gem_find(client, gpu, args->handle);
 	if (pages) {
