@@ -200,14 +200,16 @@ struct gp_vgpu_client *gp_vgpu_client_new(u64 file)
 
 static struct gp_vgpu_client *make(void)
 {
-	struct gp_vgpu_client *client = gp_vgpu_alloc(sizeof(*client));
-	int error = client ? fill(client) : -ENOMEM;
+	static _Atomic bool registered;
+	struct gp_vgpu_client *client;
+	int error;
 
+	/* First: another thread may fork while the heap below is locked. */
+	if (!atomic_exchange(&registered, true))
+		pthread_atfork(NULL, NULL, after_fork_in_child);
+	client = gp_vgpu_alloc(sizeof(*client));
+	error = client ? fill(client) : -ENOMEM;
 	if (!error) {
-		static _Atomic bool registered;
-
-		if (!atomic_exchange(&registered, true))
-			pthread_atfork(NULL, NULL, after_fork_in_child);
 		gp_vgpu_warn_old_rocr(client);
 		return client;
 	}
