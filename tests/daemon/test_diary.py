@@ -268,6 +268,24 @@ class Diary(rig.Daemon):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["span"]["preemptions"], 2)
 
+    def test_figures_that_are_older_than_the_decisions_have_their_time(self):
+        second, now = 10 ** 9, time.time_ns()
+        path = os.path.join(self.place, "older.jsonl")
+
+        def notes(newest):
+            with open(path, "w") as file:
+                for line in ({"is": "state", "wall_ns": now - 20 * second, "started_ns": 1, "now_ns": 100 * second, "mode": 1},
+                             {"is": "job", "wall_ns": now - 20 * second, "id": 1, "pid": 4711, "name": "trainer"},
+                             {"is": "decision", "wall_ns": now - newest, "id": 1, "at_ns": 110 * second, "kind": 0, "job": 1,
+                              "job_pid": 4711, "job_name": "trainer", "other": 2, "other_pid": 4712, "other_name": "server"}):
+                    file.write(json.dumps(line) + "\n")
+            done = self.gpreempt("report", "--last", "1h", "--decisions", path, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["jobs"].get("notes", [])
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((now - 20 * second) // second))
+        self.assertIn(f"as of {at}", "".join(notes(12 * second)))
+        self.assertEqual(notes(20 * second), [])
+
     def longest(self, path):
         done = self.gpreempt("report", "--last", "1h", "--decisions", path, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -47,6 +47,7 @@ struct span {
 	u64 life, decisions;
 	s64 state_wall; /* of the last state, and its now_ns */
 	u64 state_ns;
+	s64 decision_wall; /* of the last decision */
 	u64 preemptions, would;
 	struct job *jobs;
 	size_t job_count, job_capacity;
@@ -149,6 +150,7 @@ static int take_decision(struct span *span, const struct gp_proto_diary_line *li
 	struct job *job;
 
 	span->decisions++;
+	span->decision_wall = line->wall_ns;
 	if (!decision->job)
 		return 0;
 	job = job_of(span, decision->job, decision->job_pid, decision->job_name, line->wall_ns);
@@ -327,6 +329,21 @@ static void put_summary(const struct span *span, struct gp_doc *doc, const char 
 			    gp_v_count(span->would));
 }
 
+/* The other tables come from decisions, which are written at once. */
+static void put_newest_figures(const struct span *span, struct gp_doc *doc)
+{
+	char text[32];
+
+	if (!span->state_wall || span->decision_wall - span->state_wall < (s64)GP_NS_PER_S)
+		return;
+	gp_cli_diary_time(span->state_wall, text, sizeof(text));
+	gp_doc_note(
+		doc,
+		"These figures are as of %s, when gpreemptd last wrote its state (it does every "
+		"10 s); decisions are counted up to the end of the period.",
+		text);
+}
+
 static void put_jobs(const struct span *span, struct gp_doc *doc)
 {
 	gp_doc_section(doc, "jobs", N_("Jobs"));
@@ -372,6 +389,7 @@ static void put_jobs(const struct span *span, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(job->last.latency_count != 0,
 					 gp_v_ns(job->last.latency_p99_ns)));
 	}
+	put_newest_figures(span, doc);
 }
 
 static void put_slots(const struct span *span, struct gp_doc *doc)
