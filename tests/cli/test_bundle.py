@@ -32,6 +32,13 @@ class Bundle(unittest.TestCase):
         with open(path, "w") as out:
             out.write(text)
 
+    def test_a_dash_is_standard_output_and_the_list_goes_to_standard_error(self):
+        done = self.bundle("-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(next(iter(json.loads(done.stdout))), "gpreempt_bundle")
+        self.assertIn("  gpreempt_bundle\n", done.stderr)
+        self.assertFalse(os.path.lexists("-"))
+
     def test_everything_that_is_written_was_listed_and_analyze_reads_it(self):
         self.write("sys/kernel/debug/kfd/hqds", "CP Pipe 0, Queue 0\n")
         selftest = os.path.join(self.place, "selftest.json")

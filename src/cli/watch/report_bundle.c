@@ -268,33 +268,37 @@ static json_t *collect(const struct settings *settings)
 
 /* ---- the command ---- */
 
-static void list(json_t *bundle)
+static void list(json_t *bundle, FILE *out)
 {
 	json_t *files = json_object_get(bundle, "files"), *value;
 	const char *name;
 
-	printf("%s\n", _("The report contains:"));
+	fprintf(out, "%s\n", _("The report contains:"));
 	json_object_foreach(bundle, name, value)
 	{
 		if (value != files)
-			printf("  %s%s\n", name, json_is_null(value) ? _(" (not available)") : "");
+			fprintf(out, "  %s%s\n", name,
+				json_is_null(value) ? _(" (not available)") : "");
 	}
 	json_object_foreach(files, name, value)
-		printf("  %s (%zu)\n", name, json_string_length(value));
-	printf("%s\n", _("It contains no names of processes, users or hosts, no command lines, no "
-			 "environment and no serial numbers.\nThe debugfs files contain process "
-			 "numbers and addresses of queues."));
+		fprintf(out, "  %s (%zu)\n", name, json_string_length(value));
+	fprintf(out, "%s\n",
+		_("It contains no names of processes, users or hosts, no command lines, no "
+		  "environment and no serial numbers.\nThe debugfs files contain process "
+		  "numbers and addresses of queues."));
 }
 
 static int write_bundle(const struct settings *settings, const json_t *bundle, const char *path)
 {
 	char *text = json_dumps(bundle, JSON_INDENT(1));
+	bool standard = gp_file_is_standard(path);
 	int fd, error;
 
 	if (!text)
 		return -ENOMEM;
 	/* An older report stays. The debugfs files in it are root's: for no other user. */
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+		      : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	error = fd < 0 ? -errno : gp_file_write_fd(fd, text, strlen(text));
 	if (!error)
 		error = gp_file_write_fd(fd, "\n", 1);
@@ -304,7 +308,8 @@ static int write_bundle(const struct settings *settings, const json_t *bundle, c
 	if (error)
 		return gp_fail(settings->diag, error, "cannot write %s: %s", path,
 			       strerror(-error));
-	printf(_("written: %s\n"), path);
+	if (!standard)
+		printf(_("written: %s\n"), path);
 	return 0;
 }
 
@@ -327,6 +332,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_command_diag sink;
+	const char *path;
 	json_t *bundle;
 	int first, error = 0;
 	int status = gp_command_parse(command, argc, argv, set, &settings, &first);
@@ -342,9 +348,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	bundle = collect(&settings);
 	if (!bundle)
 		return GP_EXIT_FAILED;
-	list(bundle);
+	path = first < argc ? argv[first] : DEFAULT_FILE;
+	list(bundle, !settings.list && gp_file_is_standard(path) ? stderr : stdout);
 	if (!settings.list)
-		error = write_bundle(&settings, bundle, first < argc ? argv[first] : DEFAULT_FILE);
+		error = write_bundle(&settings, bundle, path);
 	json_decref(bundle);
 	return error || fflush(stdout) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
