@@ -31,7 +31,8 @@ static const struct {
 	[STOOD] = {"gpu_stood_down_total", "counter",
 		   "Number of times gpreemptd stopped preempting jobs on this GPU for a while."},
 	[JOBS] = {"gpu_jobs", "gauge", "Jobs with a queue on this GPU."},
-	[HELD] = {"gpu_held_jobs", "gauge", "Jobs with a queue on this GPU that are held."},
+	[HELD] = {"gpu_held_jobs", "gauge",
+		  "Jobs with a queue on this GPU that gpreemptd holds for other jobs."},
 	[BUSY] = {"gpu_busy_seconds_total", "counter",
 		  "Time that at least one job had work on this GPU and was not suspended; absent "
 		  "for GPUs that do not show work."},
