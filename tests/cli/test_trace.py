@@ -57,6 +57,20 @@ class Trace(unittest.TestCase):
         pairs = {row["clock"]: row for row in report["clocks"]["pairs"]}
         self.assertEqual({name: row["anchors"] for name, row in pairs.items()}, {"MONOTONIC_RAW": 2, "BOOTTIME": 2})
 
+    def test_a_recording_on_a_full_file_system_is_no_success(self):
+        small = os.path.join(self.place.name, "small")
+        os.mkdir(small)
+        program = 'cat /dev/zero > "${AMD_LOG_LEVEL_FILE}_$$" 2> /dev/null; true'
+        inside = 'mount -t tmpfs -o size=64k none "$0" || exit 77; cd "$0"; exec "$@"'
+        done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", inside, small, GPREEMPT, "trace",
+                               "--root", self.root, "-o", os.path.join(small, "trace"), "--", "sh", "-c", program],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "AMD_LOG_LEVEL": "5"})
+        if "unshare:" in done.stderr or done.returncode == 77:
+            self.skipTest(f"no mount namespace: {done.stderr}")
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertIn("is full: the recording is incomplete", done.stderr)
+
     def test_a_chosen_level_stays(self):
         done = self.trace("--", "sh", "-c", 'test "$AMD_LOG_LEVEL" = 3', env={"AMD_LOG_LEVEL": "3"})
         self.assertEqual(done.returncode, 0, done.stderr)

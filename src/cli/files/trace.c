@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -293,6 +294,18 @@ static int report(struct arguments *arguments, const struct gp_capture_tracefs *
 	return error;
 }
 
+/* The program's runtime writes its log without a word about a write that fails. */
+static int check_space(struct arguments *arguments)
+{
+	struct statvfs fs;
+
+	if (statvfs(arguments->directory, &fs) || (geteuid() ? fs.f_bavail : fs.f_bfree))
+		return 0;
+	return gp_fail(&arguments->cli.sink.diag, -ENOSPC,
+		       "the file system of %s is full: the recording is incomplete",
+		       arguments->directory);
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.root.dir = ""};
@@ -301,7 +314,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	struct gp_capture_launch launch = {0};
 	struct gp_capture_clock_sample before;
 	char log[PATH_MAX];
-	int first, parsed, error, status = EXIT_RECORDING;
+	int first, parsed, error, full, status = EXIT_RECORDING;
 	bool started;
 
 	gp_cli_report_cli_init(&arguments.cli, command);
@@ -335,10 +348,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return status;
 	}
 	save_clocks(&arguments, &before);
+	full = check_space(&arguments);
 	error = report(&arguments, &trace);
 	if (!arguments.cli.json && !arguments.cli.markdown && !arguments.cli.quiet)
 		printf(_("\nrecorded: %s\n"), arguments.directory);
-	return error ? EXIT_RECORDING : status;
+	return error || full ? EXIT_RECORDING : status;
 }
 
 static const struct gp_option options[] = {
