@@ -155,6 +155,18 @@ static void a_mute_one_can_be_closed(void **state)
 	client_close(client);
 }
 
+/* Its owner would lose the lease over it. */
+static void a_renewal_does_not_wait_for_a_suspension_under_way(void **state)
+{
+	(void)state;
+	make_mute();
+	is_answered(GP_MSG_RENEW, mute, 0);
+	set(&shown[0].deaf, 0);
+	assert_int_equal(answer(&scene, client), 2);
+	assert_int_equal(client->message.header.serial, asked);
+	client_close(client);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, agent_scene_open, agent_scene_close)
@@ -163,6 +175,7 @@ int main(void)
 		T(what_is_asked_of_it_is_answered_in_order),
 		T(many_mute_ones_leave_room_for_the_others),
 		T(a_mute_one_can_be_closed),
+		T(a_renewal_does_not_wait_for_a_suspension_under_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
