@@ -96,6 +96,7 @@ static bool launch_of(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring,
 		.packet_address =
 			ring->queue.ring + (record->end - 1) % packets * GP_AQL_PACKET_BYTES,
 		.id = record->end - 1,
+		.xccs = cp->client->machine.gpus[ring->queue.gpu_index].xcc_count,
 	};
 
 	if (ring->pm4_packets) {

@@ -17,7 +17,8 @@ enum property {
 	WANTS_PRIVATE_SIZE = 1u << 6,
 };
 
-/* COMPUTE_TMPRING_SIZE: waves, and KiB of each. */
+/* COMPUTE_TMPRING_SIZE: waves of an XCC, and KiB of each. */
+#define TMPRING_WAVES_TO   11
 #define TMPRING_WAVE_FROM  12
 #define TMPRING_WAVE_TO    24
 #define TMPRING_WAVE_BYTES 1024u
@@ -54,6 +55,16 @@ static void user_registers(const struct gp_vgpu_cp_packet *from, struct gp_isa_l
 		put(out, &at, from->packet->private_segment_bytes);
 }
 
+/* Older versions of ROCr also say how large the memory is; 7.2 leaves that 0. */
+static u64 scratch_waves(const struct gp_vgpu_cp_packet *from, u32 wave_bytes)
+{
+	const struct gp_amd_queue *queue = from->queue;
+	u64 of_register = gp_bits(queue->compute_tmpring_size, 0, TMPRING_WAVES_TO);
+
+	return GP_MAX(queue->scratch_backing_memory_byte_size / wave_bytes,
+		      of_register * GP_MAX(from->xccs, 1u));
+}
+
 static void scratch(const struct gp_vgpu_cp_packet *from, struct gp_isa_launch *out)
 {
 	const struct gp_amd_queue *queue = from->queue;
@@ -67,8 +78,7 @@ static void scratch(const struct gp_vgpu_cp_packet *from, struct gp_isa_launch *
 		return;
 	out->scratch = queue->scratch_backing_memory_location;
 	out->scratch_bytes = wave;
-	out->scratch_waves =
-		(u32)GP_MIN(queue->scratch_backing_memory_byte_size / wave, (u64)UINT32_MAX);
+	out->scratch_waves = (u32)GP_MIN(scratch_waves(from, wave), (u64)UINT32_MAX);
 }
 
 void gp_vgpu_cp_launch(enum gp_isa_gfx gfx, const struct gp_vgpu_cp_packet *from,
