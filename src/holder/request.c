@@ -223,8 +223,9 @@ static void add_hold(struct walk *walk, const struct gp_holder_target *target,
 		.mechanism = (u16)(member && member->ops ? member->ops->mechanism : 0),
 		.flags = hold->copies ? GP_SUSPEND_COPIES : 0,
 		.queues = hold->all ? 0 : hold->count,
-		.since_ns = hold->since_ns,
+		/* Not last: gcc 11.2 would then take the rest for forgotten (Ubuntu 22.04). */
 		.lease_ends_ns = GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns),
+		.since_ns = hold->since_ns,
 	};
 	memcpy(record->owner, target->connection->name, sizeof(record->owner));
 }

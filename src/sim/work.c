@@ -59,8 +59,9 @@ static void submit(struct gp_sim *sim, u32 index, u32 process_index)
 		.kernel = true,
 		.workgroups = (u64)cus * per_cu * spec->rounds,
 		.waves_per_workgroup = 4,
-		.vgprs = spec->vgprs,
+		/* Not last: gcc 11.2 would then take the rest for forgotten (Ubuntu 22.04). */
 		.workgroup_ns = GP_MAX(kernel.kernel_ns / spec->rounds, 1u),
+		.vgprs = spec->vgprs,
 	};
 	int error = gp_model_submit(sim->model[process->gpu], sim->now, queue->model, &work);
 
