@@ -21,7 +21,6 @@ static bool look(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 		.held_ns = state.held_ns + (state.held_since == GP_SCHED_NEVER ? 0 : since),
 		.ran_ns = state.ran_ns + state.running * since,
 		.blocked_ns = state.blocked_ns + state.blocked * since,
-		.suspends = state.suspends,
 	};
 	return true;
 }
@@ -38,7 +37,6 @@ static u64 add(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 		return 0;
 	held = now.held_ns - GP_MIN(last->held_ns, now.held_ns);
 	side->held_ns += held;
-	side->suspends += now.suspends - last->suspends;
 	figures->ran_ns += now.ran_ns - GP_MIN(last->ran_ns, now.ran_ns);
 	if (figures->observed)
 		figures->ran_ns += now.blocked_ns - GP_MIN(last->blocked_ns, now.blocked_ns);
@@ -124,6 +122,8 @@ void gp_daemon_figures_suspend(struct gp_daemon *daemon, struct gp_daemon_job *j
 	if (reason->why == GP_SCHED_WHY_JOINED)
 		return;
 	change_side(daemon, job, observed);
+	/* Not from the core's sum: it may have this one when the end of the last is reported. */
+	side_of(&job->figures)->suspends += reason->why != GP_SCHED_WHY_PARKED;
 	job->suspend_reason = reason->id;
 	if (!observed && (u32)reason->shield < GP_DAEMON_SHIELDS)
 		daemon->metrics.put_off[reason->shield]++;

@@ -21,7 +21,7 @@ struct gp_daemon_job_totals {
 
 /* The core's, as they were last looked at. */
 struct gp_daemon_job_counted {
-	u64 held_ns, ran_ns, blocked_ns, suspends;
+	u64 held_ns, ran_ns, blocked_ns;
 };
 
 struct gp_daemon_job_figures {
