@@ -172,6 +172,7 @@ void gp_agent_arm(struct gp_agent *agent, u64 ns)
 {
 	struct itimerspec when = {.it_value = gp_timespec(ns)};
 
+	agent->look_at = gp_agent_now(agent) + ns;
 	if (agent->timer >= 0)
 		timerfd_settime(agent->timer, 0, &when, NULL);
 }
@@ -231,10 +232,18 @@ static u32 count_beside(const struct gp_agent *agent, u32 id, u32 state)
 	return count;
 }
 
+/* With watch_lock held: whether a look is due soon. While another queue is busy it is, but for one
+ * that stands still, and for a look that has passed this queue and finds the other one drained. */
+static bool look_is_due(const struct gp_agent *agent, u64 at)
+{
+	return agent->look_at && agent->look_at <= at + GP_AGENT_LOOK_MAX_NS;
+}
+
 void gp_agent_rise(struct gp_agent *agent, u32 id)
 {
 	struct gp_proto_activity *activity = agent->activity;
 	u64 at = gp_agent_now(agent);
+	bool first;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as gp_agent_tell() */
@@ -242,13 +251,14 @@ void gp_agent_rise(struct gp_agent *agent, u32 id)
 	__atomic_store_n(&agent->ringer[id].quiet, 0, __ATOMIC_SEQ_CST);
 	if (set_state(agent, id, GP_ACTIVITY_BUSY) != GP_ACTIVITY_BUSY) {
 		activity->slot[id].last_ring_ns = at;
-		if (count_beside(agent, id, GP_ACTIVITY_BUSY) == 1) {
+		first = count_beside(agent, id, GP_ACTIVITY_BUSY) == 1;
+		if (first) {
 			agent->edge_ns = at;
 			activity->edges++;
 			tell_edge(agent, at, GP_ACTIVITY_BUSY, id);
-			if (agent->watchers)
-				gp_agent_arm(agent, GP_AGENT_LOOK_MIN_NS);
 		}
+		if (agent->watchers && (first || !look_is_due(agent, at)))
+			gp_agent_arm(agent, GP_AGENT_LOOK_MIN_NS);
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
 	pthread_setcancelstate(cancel, NULL);

@@ -37,6 +37,7 @@ enum {
 
 	GP_AGENT_TIMEOUT_MS = 10000,
 	GP_AGENT_LOOK_MIN_NS = 50000,
+	GP_AGENT_LOOK_MAX_NS = 4000000,
 	GP_AGENT_RETRY_NS = 100000000, /* after a driver call that failed */
 	GP_AGENT_STREAM_STEP = 100,    /* what a stream's -1/0/1 adds or takes */
 };
@@ -195,6 +196,7 @@ struct gp_agent {
 	int activity_fd;                    /* -1: the memory is ours alone */
 	u32 watchers;                       /* connections that watch */
 	u32 busy;                           /* queues in GP_ACTIVITY_BUSY */
+	u64 look_at;                        /* when the timer ends; 0: it is not set */
 	u64 took_ns[GP_AGENT_LAST];         /* the last times from an edge to the next, in a ring */
 	u32 taken;                          /* how many there were in all */
 	u64 usual_ns;                       /* the median of them; 0: unknown */
@@ -342,7 +344,7 @@ void gp_agent_rise(struct gp_agent *agent, u32 id);
 /* The queue becomes drained or unknown, unless its doorbell was rung since it had `rung`
  * doorbells; takes watch_lock. `doubted`: it is or was in doubt. */
 void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung, bool doubted);
-/* Wakes the service thread after `ns`. */
+/* With watch_lock held: wakes the service thread after `ns`. */
 void gp_agent_arm(struct gp_agent *agent, u64 ns);
 
 /* ---- look.c: looking at the rings ---- */
@@ -354,7 +356,9 @@ bool gp_agent_look(struct gp_agent *agent);
 u64 gp_agent_look_interval(u64 elapsed, u64 usual);
 /* With the lock held: looks at one; false when it cannot be known. */
 bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy);
-/* Looks again in a while if a client watches and there is a reason to. */
+/* With the lock held, when the timer has ended: looks, and again later if that is needed. */
+void gp_agent_look_now(struct gp_agent *agent);
+/* Looks again in a while if a client watches and there is a reason to; takes watch_lock. */
 void gp_agent_look_later(struct gp_agent *agent);
 /* Reads this process's own memory where a bad address is an error and not the end. */
 bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size);

@@ -7,7 +7,6 @@
 #include "abi/amd_signal.h"
 #include "abi/aql.h"
 
-#define LOOK_MAX_NS    (4 * GP_NS_PER_MS)
 #define LOOK_PART      8                  /* of the time since work came */
 #define LOOK_CLOSER    4                  /* of the distance to when it is usually done */
 #define LOOK_BLIND_NS  (1 * GP_NS_PER_MS) /* where doorbells are not seen */
@@ -44,9 +43,9 @@ u64 gp_agent_look_interval(u64 elapsed, u64 usual)
 
 	if (usual && off < wait)
 		wait = off;
-	return wait < GP_AGENT_LOOK_MIN_NS ? GP_AGENT_LOOK_MIN_NS
-	       : wait > LOOK_MAX_NS        ? LOOK_MAX_NS
-					   : wait;
+	return wait < GP_AGENT_LOOK_MIN_NS   ? GP_AGENT_LOOK_MIN_NS
+	       : wait > GP_AGENT_LOOK_MAX_NS ? GP_AGENT_LOOK_MAX_NS
+					     : wait;
 }
 
 /* How long its last packet has been running, at most: no time counts in which it was suspended. */
@@ -210,7 +209,8 @@ static u64 doubt_interval(const struct gp_agent *agent)
 	return wait;
 }
 
-void gp_agent_look_later(struct gp_agent *agent)
+/* With watch_lock held: a doorbell meanwhile would set the timer, and this set it to later. */
+static void look_later(struct gp_agent *agent)
 {
 	u64 wait = LOOK_BLIND_NS, unheard = unheard_interval(agent);
 
@@ -234,4 +234,21 @@ void gp_agent_look_later(struct gp_agent *agent)
 		wait = unheard;
 	if (wait)
 		gp_agent_arm(agent, wait);
+}
+
+void gp_agent_look_later(struct gp_agent *agent)
+{
+	pthread_mutex_lock(&agent->watch_lock);
+	look_later(agent);
+	pthread_mutex_unlock(&agent->watch_lock);
+}
+
+void gp_agent_look_now(struct gp_agent *agent)
+{
+	/* Before the look: the doorbell of a queue that it has passed sets the timer. */
+	pthread_mutex_lock(&agent->watch_lock);
+	agent->look_at = 0;
+	pthread_mutex_unlock(&agent->watch_lock);
+	if (gp_agent_look(agent))
+		gp_agent_look_later(agent);
 }

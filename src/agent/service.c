@@ -299,13 +299,11 @@ static void look_if_due(struct gp_agent *agent, int events)
 		gp_agent_disown(agent, agent->timer);
 		agent->timer = gp_agent_own(agent, timerfd_create(CLOCK_MONOTONIC,
 								  TFD_CLOEXEC | TFD_NONBLOCK));
+	} else if (!events || read(agent->timer, &times, sizeof(times)) != (ssize_t)sizeof(times)) {
 		return;
 	}
-	if (!events || read(agent->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
-		return;
 	pthread_mutex_lock(&agent->lock);
-	if (gp_agent_look(agent))
-		gp_agent_look_later(agent);
+	gp_agent_look_now(agent);
 	pthread_mutex_unlock(&agent->lock);
 }
 
@@ -424,6 +422,7 @@ void gp_agent_forked(struct gp_agent *agent)
 	agent->share_first = agent->share_by = agent->ruled_by = 0;
 	agent->nv.highest = agent->nv.groups = 0;
 	agent->watchers = agent->busy = 0;
+	agent->look_at = 0;
 	agent->usual_ns = agent->most_ns = agent->taken = 0;
 	agent->runtime_asked = agent->kfd_is_ours = false;
 	agent->retry_at = agent->listen_again = agent->place_at = 0;

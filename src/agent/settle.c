@@ -161,7 +161,9 @@ static void set_parked(struct gp_agent *agent, struct gp_agent_queue *queue)
 static void try_again(struct gp_agent *agent)
 {
 	agent->retry_at = gp_agent_now(agent) + GP_AGENT_RETRY_NS;
+	pthread_mutex_lock(&agent->watch_lock);
 	gp_agent_arm(agent, GP_AGENT_RETRY_NS);
+	pthread_mutex_unlock(&agent->watch_lock);
 }
 
 void gp_agent_unpark(struct gp_agent *agent, u32 id)

@@ -286,6 +286,63 @@ static void the_last_queue_that_drains_is_an_edge(void **state)
 	end_watch(fake, fd);
 }
 
+static struct ring *passed;
+
+static void ring_the_one_that_was_looked_at(struct fake *fake)
+{
+	submit(fake, passed, true, true);
+}
+
+/* Nobody would look at it again otherwise, and it would have work for ever. */
+static void a_doorbell_behind_the_look_that_finds_the_others_drained_is_looked_at(void **state)
+{
+	struct fake *fake = *state;
+	struct ring first = {0}, second = {0};
+	int fd;
+
+	make_ring(fake, &first);
+	make_ring(fake, &second);
+	fd = watch(fake);
+	gp_agent_look_now(fake->agent);
+	submit(fake, &second, true, true);
+	assert_int_equal(heard(fd, &second), RISE);
+	finish(&second);
+	passed = &first;
+	fake->asked_for_time = ring_the_one_that_was_looked_at;
+	gp_agent_look_now(fake->agent);
+	assert_null(fake->asked_for_time);
+	assert_int_equal(fake->agent->activity->slot[first.id].state, GP_ACTIVITY_BUSY);
+	assert_int_equal(fake->agent->activity->slot[second.id].state, GP_ACTIVITY_DRAINED);
+	assert_int_equal(fake->agent->look_at, fake->now + GP_AGENT_LOOK_MIN_NS);
+	finish(&first);
+	gp_agent_look_now(fake->agent);
+	assert_int_equal(heard(fd, &first), FALL);
+	end_watch(fake, fd);
+}
+
+/* A queue that is held and has work is not looked at: it does not change. */
+static void a_doorbell_beside_a_held_queue_with_work_is_looked_at(void **state)
+{
+	struct fake *fake = *state;
+	struct ring held = {0}, other = {0};
+	int fd;
+
+	make_ring(fake, &held);
+	make_ring(fake, &other);
+	fd = watch(fake);
+	submit(fake, &held, true, true);
+	assert_int_equal(heard(fd, &held), RISE);
+	hold(fake, 0, ONE(held.id));
+	gp_agent_look_now(fake->agent);
+	fake->now += GP_NS_PER_S;
+	gp_agent_look_now(fake->agent);
+	assert_int_equal(fake->agent->look_at, 0);
+	submit(fake, &other, true, true);
+	assert_int_equal(fake->agent->look_at, fake->now + GP_AGENT_LOOK_MIN_NS);
+	let_go(fake, 0, ONE(held.id));
+	end_watch(fake, fd);
+}
+
 static void a_doubtful_queue_does_not_hold_back_an_edge(void **state)
 {
 	struct fake *fake = *state;
@@ -507,6 +564,8 @@ int main(void)
 		TEST(a_signal_that_the_program_sets_again_has_fired),
 		TEST(the_step_of_a_stream_is_told),
 		TEST(the_last_queue_that_drains_is_an_edge),
+		TEST(a_doorbell_behind_the_look_that_finds_the_others_drained_is_looked_at),
+		TEST(a_doorbell_beside_a_held_queue_with_work_is_looked_at),
 		TEST(a_doubtful_queue_does_not_hold_back_an_edge),
 		TEST(each_gpu_has_edges_of_its_own),
 		TEST(looks_are_closest_when_the_end_is_due),
