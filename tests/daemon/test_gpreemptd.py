@@ -87,7 +87,7 @@ class Daemon(unittest.TestCase):
                 return found
             if time.monotonic() > deadline:
                 self.fail("\n".join([message] + [self.gpreempt(*command).stdout for command in (
-                    ("top", "--once"), ("stats",), ("log", "--all", "--lines", "30"))]))
+                    ("top", "--once"), ("vgpu", "status"), ("stats",), ("log", "--all", "--lines", "30"))]))
             time.sleep(0.05)
 
     def begin(self, *command):
