@@ -74,6 +74,23 @@ void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_
 	out->latency_p99_ns = gp_daemon_latency_at(&latency, 990);
 }
 
+u64 gp_daemon_account_oldest(const struct gp_daemon_job *job)
+{
+	u64 now = gp_monotonic_ns(), since = now;
+
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		const struct gp_daemon_requests *requests = &client->requests;
+		u32 open = GP_MIN(requests->count, (u32)GP_DAEMON_REQUESTS);
+
+		if (!job->requests.count && client->busy)
+			since = GP_MIN(since, client->busy_since);
+		for (u32 i = 0; job->requests.count && i < open; i++)
+			since = GP_MIN(since,
+				       requests->begun[(requests->first + i) % GP_DAEMON_REQUESTS]);
+	}
+	return now - since;
+}
+
 static void view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 		 struct gp_proto_msg_account *out)
 {

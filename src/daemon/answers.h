@@ -47,6 +47,8 @@ void gp_daemon_account_request(struct gp_daemon_client *client,
 			       const struct gp_proto_msg_request *request);
 /* The job's place in the message: percentiles of its latency. */
 void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out);
+/* For how long its oldest request or burst of work has been under way; 0: it has none. */
+u64 gp_daemon_account_oldest(const struct gp_daemon_job *job);
 /* The job is about to end: its totals are kept. The account, which stays until GP_DAEMON_ENDED more
  * have ended; NULL: there is no memory. */
 const struct gp_proto_msg_account *gp_daemon_account_end(struct gp_daemon *daemon,

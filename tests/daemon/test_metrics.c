@@ -397,6 +397,47 @@ static void the_longest_hold_is_that_of_the_job_held_longest(void **state)
 	rig_free(rig);
 }
 
+#define WORK(class) "gpreempt_longest_work_seconds{class=\"" class "\"} "
+
+/* A server with more work than it can do ends none. */
+static void work_that_does_not_end_is_told_by_its_age(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_proto_msg_request request = {.now_ns = gp_monotonic_ns(), .begin = 1, .open = 1};
+	char *text;
+
+	(void)state;
+	agent_known(rig, 1, 2000);
+	work(rig, low, true);
+	work(rig, high, true);
+	gp_list_each (struct gp_daemon_client, client, job_link, &job_of(rig, high)->clients)
+		client->busy_since -= 7 * GP_NS_PER_S;
+	text = scrape(rig);
+	assert_true(value_of(text, WORK("online")) >= 7);
+	assert_true(value_of(text, WORK("offline")) < 7);
+	has(text, WORK("normal") "0.000000000");
+	free(text);
+	/* Of one that announces requests its requests count, as soon as one has ended. */
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	request = (struct gp_proto_msg_request){.now_ns = gp_monotonic_ns()};
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	rig_until(rig, view(rig, high).latency_of);
+	text = scrape(rig);
+	has(text, WORK("online") "0.000000000");
+	free(text);
+	request = (struct gp_proto_msg_request){.now_ns = gp_monotonic_ns() - 3 * GP_NS_PER_S,
+						.begin = 1,
+						.open = 1};
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	rig_until(rig, gp_daemon_account_oldest(job_of(rig, high)) >= 3 * GP_NS_PER_S);
+	text = scrape(rig);
+	assert_true(value_of(text, WORK("online")) >= 3);
+	assert_true(value_of(text, WORK("online")) < 7);
+	free(text);
+	rig_free(rig);
+}
+
 #define HOLD(class, by) "gpreempt_longest_hold_seconds{class=\"" class "\",by=\"" by "\"} "
 
 /* They are meant to last, and an alert for them has another limit. */
@@ -423,6 +464,7 @@ static void holds_by_slurm_by_hand_and_by_the_host_are_told_apart(void **state)
 	assert_true(value_of(text, HOLD("offline", "owner")) >= 7);
 	assert_true(value_of(text, HOLD("normal", "hand")) >= 8);
 	assert_true(value_of(text, HOLD("online", "stop")) >= 9);
+	has(text, WORK("online") "0.000000000");
 	has(text, HOLD("offline", "gpreemptd") "0.000000000");
 	has(text, HOLD("offline", "hand") "0.000000000");
 	has(text, HOLD("normal", "gpreemptd") "0.000000000");
@@ -675,6 +717,7 @@ int main(void)
 		cmocka_unit_test(jobs_are_named_only_if_asked_and_only_so_many),
 		cmocka_unit_test(a_job_that_slurm_stopped_is_not_stopped_by_hand),
 		cmocka_unit_test(the_longest_hold_is_that_of_the_job_held_longest),
+		cmocka_unit_test(work_that_does_not_end_is_told_by_its_age),
 		cmocka_unit_test(holds_by_slurm_by_hand_and_by_the_host_are_told_apart),
 		cmocka_unit_test(another_address_is_listened_to_only_if_configured),
 		cmocka_unit_test(anything_but_get_metrics_is_refused),

@@ -224,6 +224,29 @@ static void longest(struct gp_daemon *daemon, struct gp_buf *out)
 	gp_daemon_metrics_seconds(out, daemon->config.max_suspend_ns);
 }
 
+/* A server with more work than it can do, or one that hangs, ends none, so it has no latency. */
+static void oldest(struct gp_daemon *daemon, struct gp_buf *out)
+{
+	u64 oldest[GP_DAEMON_CLASSES] = {0};
+
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+		u64 *of_class = &oldest[job->spec.class];
+
+		if (!job->away.by)
+			*of_class = GP_MAX(*of_class, gp_daemon_account_oldest(job));
+	}
+	gp_daemon_metrics_describe(
+		out, "longest_work_seconds", "gauge",
+		"Of the work that is under way, for how long the oldest has been, by class: "
+		"announced requests of jobs that have any, otherwise bursts. Without jobs that the "
+		"host has stopped or that are suspended by hand.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
+		gp_daemon_metrics_series(out, "longest_work_seconds");
+		gp_daemon_metrics_label(out, "class", gp_daemon_metrics_classes[i]);
+		gp_daemon_metrics_seconds(out, oldest[i]);
+	}
+}
+
 static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 		 const struct gp_proto_msg_stats *stats)
 {
@@ -263,6 +286,7 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 		}
 	}
 	longest(daemon, out);
+	oldest(daemon, out);
 	slices(daemon, out);
 	gp_daemon_metrics_number(out, "processes", "gauge", "Processes of all jobs.",
 				 stats->processes);
