@@ -204,6 +204,132 @@ static void aligned_stores_are_not_torn(void **state)
 	}
 }
 
+/* ---- lines that end with a flag ---- */
+
+#define DIFFERENT 2000 /* times that a line was seen while it was written */
+
+static const struct width {
+	u32 bytes, load[2], store[2]; /* v[2:5] at v[0:1] */
+} widths[] = {
+	{4, {0xdc508000, 0x027f0000}, {0xdc708000, 0x007f0200}},
+	{8, {0xdc548000, 0x027f0000}, {0xdc748000, 0x007f0200}},
+	{12, {0xdc588000, 0x027f0000}, {0xdc788000, 0x007f0200}},
+	{16, {0xdc5c8000, 0x027f0000}, {0xdc7c8000, 0x007f0200}},
+};
+
+struct line {
+	u8 *memory;
+	u32 stride, dwords, stop, wrong, different;
+};
+
+static volatile u32 *line_word(const struct line *line, u32 i)
+{
+	return (u32 *)(line->memory + i / line->dwords * line->stride) + i % line->dwords;
+}
+
+/* Upwards, so that whoever sees a word may expect all before it. */
+static void *line_write(void *data)
+{
+	struct line *line = data;
+
+	for (u32 n = 1; !__atomic_load_n(&line->stop, __ATOMIC_ACQUIRE); n++)
+		for (u32 i = 0; i < GP_ISA_LANES * line->dwords; i++)
+			*line_word(line, i) = n;
+	return NULL;
+}
+
+static void *line_watch(void *data)
+{
+	struct line *line = data;
+	u32 different = 0;
+
+	while (!__atomic_load_n(&line->stop, __ATOMIC_ACQUIRE)) {
+		u32 newest = 0;
+
+		for (u32 i = GP_ISA_LANES * line->dwords; i--;) {
+			u32 value = *line_word(line, i);
+
+			line->wrong += value < newest;
+			different += newest && value != newest;
+			newest = value;
+		}
+		__atomic_store_n(&line->different, different, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void line_begin(struct machine *m, struct line *line, const struct width *width, bool apart,
+		       pthread_t *id, void *(*run)(void *data))
+{
+	*line = (struct line){.memory = m->data,
+			      .stride = width->bytes + (apart ? 16 : 0),
+			      .dwords = width->bytes / 4};
+	memset(m->data, 0, GP_ISA_LANES * line->stride);
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		address_put(m, lane, MACHINE_DATA + lane * line->stride);
+	assert_int_equal(pthread_create(id, NULL, run, line), 0);
+}
+
+/* On one processor a line is seldom seen while it is written. */
+static bool line_goes_on(const struct line *line, u32 round)
+{
+	return round < ROUNDS || (round < 100 * ROUNDS &&
+				  __atomic_load_n(&line->different, __ATOMIC_ACQUIRE) < DIFFERENT);
+}
+
+static void line_end(struct line *line, pthread_t id)
+{
+	__atomic_store_n(&line->stop, 1, __ATOMIC_RELEASE);
+	pthread_join(id, NULL);
+	assert_int_equal(line->wrong, 0);
+}
+
+static void a_load_that_finds_the_flag_finds_the_line(void **state)
+{
+	struct machine *m = *state;
+
+	for (u32 i = 0; i < 2 * GP_ARRAY_SIZE(widths); i++) {
+		const struct width *width = &widths[i / 2];
+		struct line line;
+		pthread_t id;
+
+		line_begin(m, &line, width, i % 2, &id, line_write);
+		for (u32 round = 0; line_goes_on(&line, round); round++) {
+			u32 newest = 0, last = GP_ISA_LANES * line.dwords;
+
+			RUN(m, width->load[0], width->load[1]);
+			for (u32 k = last; k--;) {
+				u32 value = m->wave->v[2 + k % line.dwords][k / line.dwords];
+
+				line.wrong += value < newest;
+				line.different += k + 1 < last && value != newest;
+				newest = value;
+			}
+		}
+		line_end(&line, id);
+	}
+}
+
+static void who_sees_the_flag_of_a_store_sees_the_line(void **state)
+{
+	struct machine *m = *state;
+
+	for (u32 i = 0; i < 2 * GP_ARRAY_SIZE(widths); i++) {
+		const struct width *width = &widths[i / 2];
+		struct line line;
+		pthread_t id;
+
+		line_begin(m, &line, width, i % 2, &id, line_watch);
+		for (u32 n = 1; line_goes_on(&line, n); n++) {
+			for (u32 row = 2; row < 6; row++)
+				for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+					m->wave->v[row][lane] = n;
+			RUN(m, width->store[0], width->store[1]);
+		}
+		line_end(&line, id);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +345,10 @@ int main(void)
 						machine_gfx90a, machine_down),
 		cmocka_unit_test_setup_teardown(aligned_stores_are_not_torn, machine_gfx90a,
 						machine_down),
+		cmocka_unit_test_setup_teardown(a_load_that_finds_the_flag_finds_the_line,
+						machine_gfx90a, machine_down),
+		cmocka_unit_test_setup_teardown(who_sees_the_flag_of_a_store_sees_the_line,
+						machine_gfx90a, machine_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,12 @@
 /*
  * Memory of the host for 64 lanes. The common case is lanes that follow each other within a page:
  * one translation and a copy. Otherwise each lane is translated through the runner's pages.
+ *
+ * Waves of other GPUs, and threads of the CPU, poll what is stored. On the hardware an instruction
+ * writes or reads a line of memory at once, and programs (RCCL) rely on it: a line ends with a
+ * flag, and whoever sees the flag takes the rest. The processor has no such access. So each lane is
+ * one access, stores go upwards and loads downwards: a load that finds the flag finds what was
+ * stored before it.
  */
 #include <immintrin.h>
 
@@ -12,14 +18,98 @@
 typedef u16 __attribute__((aligned(1), may_alias)) loose16;
 typedef u32 __attribute__((aligned(1), may_alias)) loose32;
 typedef u64 __attribute__((aligned(1), may_alias)) loose64;
+typedef long long loose128 __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define ROW_VECTORS (GP_ISA_LANES * sizeof(u32) / sizeof(__m256i))
 
-static void row_copy(void *to, const void *from)
+typedef long long loose256 __attribute__((vector_size(32), aligned(1), may_alias));
+
+static void row_load(u32 *to, const u8 *from)
+{
+	for (u32 i = ROW_VECTORS; i--;)
+		((loose256 *)to)[i] = ((const volatile loose256 *)from)[i];
+}
+
+static void row_store_all(u8 *to, const u32 *from)
 {
 	for (u32 i = 0; i < ROW_VECTORS; i++)
-		_mm256_storeu_si256((__m256i *)to + i,
-				    _mm256_loadu_si256((const __m256i *)from + i));
+		((volatile loose256 *)to)[i] = ((const loose256 *)from)[i];
+}
+
+static __m128i take(const u8 *from)
+{
+	return (__m128i) * (const volatile loose128 *)from;
+}
+
+static void put(u8 *to, __m128i value)
+{
+	*(volatile loose128 *)to = (loose128)value;
+}
+
+/* Four rows of four become four columns. */
+static void transpose(__m128i row[4])
+{
+	__m128i low = _mm_unpacklo_epi32(row[0], row[1]), high = _mm_unpackhi_epi32(row[0], row[1]);
+	__m128i low2 = _mm_unpacklo_epi32(row[2], row[3]);
+	__m128i high2 = _mm_unpackhi_epi32(row[2], row[3]);
+
+	row[0] = _mm_unpacklo_epi64(low, low2);
+	row[1] = _mm_unpackhi_epi64(low, low2);
+	row[2] = _mm_unpacklo_epi64(high, high2);
+	row[3] = _mm_unpackhi_epi64(high, high2);
+}
+
+/* 16 bytes of each lane. */
+static void quads_load(const u8 *from, gp_isa_lanes *out)
+{
+	for (u32 lane = GP_ISA_LANES; lane;) {
+		__m128i part[4];
+
+		lane -= 4;
+		for (u32 i = 4; i--;)
+			part[i] = take(from + 16 * (lane + i));
+		transpose(part);
+		for (u32 i = 0; i < 4; i++)
+			_mm_storeu_si128((__m128i *)&out[i][lane], part[i]);
+	}
+}
+
+static void quads_store(u8 *to, const gp_isa_lanes *in)
+{
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane += 4) {
+		__m128i part[4];
+
+		for (u32 i = 0; i < 4; i++)
+			part[i] = _mm_loadu_si128((const __m128i *)&in[i][lane]);
+		transpose(part);
+		for (u32 i = 0; i < 4; i++)
+			put(to + 16 * (lane + i), part[i]);
+	}
+}
+
+/* 8 bytes of each lane: two lanes at once. */
+static void pairs_load(const u8 *from, gp_isa_lanes *out)
+{
+	for (u32 lane = GP_ISA_LANES; lane;) {
+		__m128i high, low;
+
+		lane -= 4;
+		high = _mm_shuffle_epi32(take(from + 8 * (lane + 2)), 0xd8);
+		low = _mm_shuffle_epi32(take(from + 8 * lane), 0xd8);
+		_mm_storeu_si128((__m128i *)&out[0][lane], _mm_unpacklo_epi64(low, high));
+		_mm_storeu_si128((__m128i *)&out[1][lane], _mm_unpackhi_epi64(low, high));
+	}
+}
+
+static void pairs_store(u8 *to, const gp_isa_lanes *in)
+{
+	for (u32 lane = 0; lane < GP_ISA_LANES; lane += 4) {
+		__m128i low = _mm_loadu_si128((const __m128i *)&in[0][lane]);
+		__m128i high = _mm_loadu_si128((const __m128i *)&in[1][lane]);
+
+		put(to + 8 * lane, _mm_unpacklo_epi32(low, high));
+		put(to + 8 * (lane + 2), _mm_unpackhi_epi32(low, high));
+	}
 }
 
 /*
@@ -91,51 +181,44 @@ u32 gp_isa_translate(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
 
 static void together_load(const u8 *from, u32 bytes, gp_isa_lanes *out)
 {
-	const loose16 *shorts = (const loose16 *)from;
-	const loose32 *words = (const loose32 *)from;
+	const volatile loose16 *shorts = (const volatile loose16 *)from;
+	const volatile loose32 *words = (const volatile loose32 *)from;
+	const volatile u8 *one = from;
 	u32 dwords = gp_isa_dwords(bytes);
 
 	switch (bytes) {
 	case 1:
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-			out[0][lane] = from[lane];
+		for (u32 lane = GP_ISA_LANES; lane--;)
+			out[0][lane] = one[lane];
 		break;
 	case 2:
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
+		for (u32 lane = GP_ISA_LANES; lane--;)
 			out[0][lane] = shorts[lane];
 		break;
 	case 4:
-		row_copy(out[0], from);
+		row_load(out[0], from);
 		break;
 	case 8:
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-			out[0][lane] = words[2 * lane];
-			out[1][lane] = words[2 * lane + 1];
-		}
+		pairs_load(from, out);
 		break;
 	case 16:
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-			out[0][lane] = words[4 * lane];
-			out[1][lane] = words[4 * lane + 1];
-			out[2][lane] = words[4 * lane + 2];
-			out[3][lane] = words[4 * lane + 3];
-		}
+		quads_load(from, out);
 		break;
-	default:
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-			for (u32 i = 0; i < dwords; i++)
-				out[i][lane] = words[dwords * lane + i];
+	default: /* 12 */
+		for (u32 i = dwords * GP_ISA_LANES; i--;)
+			out[i % dwords][i / dwords] = words[i];
 	}
 }
 
 static inline void lane_load(const u8 *from, u32 bytes, gp_isa_lanes *out, u32 lane)
 {
-	const loose32 *words = (const loose32 *)from;
+	const volatile loose32 *words = (const volatile loose32 *)from;
+	loose128 quad;
 	u64 pair;
 
 	switch (bytes) {
 	case 1:
-		out[0][lane] = *from;
+		out[0][lane] = *(const volatile u8 *)from;
 		break;
 	case 2:
 		out[0][lane] = *(const volatile loose16 *)from;
@@ -148,8 +231,15 @@ static inline void lane_load(const u8 *from, u32 bytes, gp_isa_lanes *out, u32 l
 		out[0][lane] = (u32)pair;
 		out[1][lane] = (u32)(pair >> 32);
 		break;
-	default:
-		for (u32 i = 0; i < bytes / 4; i++)
+	case 16:
+		quad = *(const volatile loose128 *)from;
+		out[0][lane] = (u32)quad[0];
+		out[1][lane] = (u32)((u64)quad[0] >> 32);
+		out[2][lane] = (u32)quad[1];
+		out[3][lane] = (u32)((u64)quad[1] >> 32);
+		break;
+	default: /* 12 */
+		for (u32 i = 3; i--;)
 			out[i][lane] = words[i];
 	}
 }
@@ -166,10 +256,14 @@ static inline void lane_store(u8 *to, u32 bytes, const gp_isa_lanes *in, u32 lan
 	case 4:
 		*(volatile loose32 *)to = in[0][lane];
 		break;
+	case 16:
+		*(volatile loose128 *)to = (loose128){
+			(long long)(in[0][lane] | (u64)in[1][lane] << 32),
+			(long long)(in[2][lane] | (u64)in[3][lane] << 32),
+		};
+		break;
 	default:
-		for (u32 i = 0; i + 1 < bytes / 4; i += 2)
-			*(volatile loose64 *)(to + 4 * i) = in[i][lane] | (u64)in[i + 1][lane]
-										  << 32;
+		*(volatile loose64 *)to = in[0][lane] | (u64)in[1][lane] << 32;
 		if (bytes == 12)
 			*(volatile loose32 *)(to + 8) = in[2][lane];
 	}
@@ -196,27 +290,38 @@ static void split_store(struct gp_isa_runner *runner, struct gp_isa_wave *wave, 
 	gp_isa_store(runner, wave, va, part, bytes);
 }
 
+static u64 reversed(u64 bits)
+{
+	bits = (bits & 0x5555555555555555) << 1 | (bits >> 1 & 0x5555555555555555);
+	bits = (bits & 0x3333333333333333) << 2 | (bits >> 2 & 0x3333333333333333);
+	bits = (bits & 0x0f0f0f0f0f0f0f0f) << 4 | (bits >> 4 & 0x0f0f0f0f0f0f0f0f);
+	return __builtin_bswap64(bits);
+}
+
 /* Lanes that are anywhere; inlined with a constant size. */
 static inline __attribute__((always_inline)) u32 apart_load(struct gp_isa_runner *runner,
 							    struct gp_isa_wave *wave,
 							    const struct gp_isa_row64 *at,
 							    u64 lanes, u32 bytes, gp_isa_lanes *out)
 {
-	for (; lanes; lanes &= lanes - 1) {
-		u32 lane = (u32)__builtin_ctzll(lanes);
+	u32 bad = GP_ISA_LANES;
+
+	/* Downwards; the lowest bit is found faster than the highest. */
+	for (u64 rest = reversed(lanes); rest; rest &= rest - 1) {
+		u32 lane = GP_ISA_LANES - 1 - (u32)__builtin_ctzll(rest);
 		u64 va = at->lane[lane];
 		const u8 *from = gp_isa_address(runner, va, false);
 
 		if (__builtin_expect(!from, 0)) {
 			wave->fault = va;
-			return lane;
-		}
-		if (__builtin_expect(!crosses(va, bytes), 1))
+			bad = lane;
+		} else if (__builtin_expect(!crosses(va, bytes), 1)) {
 			lane_load(from, bytes, out, lane);
-		else if (!split_load(runner, wave, va, bytes, out, lane))
-			return lane;
+		} else if (!split_load(runner, wave, va, bytes, out, lane)) {
+			bad = lane;
+		}
 	}
-	return GP_ISA_LANES;
+	return bad;
 }
 
 static u32 apart_gather(struct gp_isa_runner *runner, struct gp_isa_wave *wave,
@@ -266,20 +371,14 @@ static void row_store(u8 *to, u64 lanes, const u32 *row)
 
 static void together_store(u8 *to, u64 lanes, u32 bytes, const gp_isa_lanes *in)
 {
-	loose64 *pairs = (loose64 *)to;
-
 	if (bytes == 4 && lanes == GP_ISA_ALL) {
-		row_copy(to, in[0]);
+		row_store_all(to, in[0]);
 	} else if (bytes == 4) {
 		row_store(to, lanes, in[0]);
 	} else if (bytes == 8 && lanes == GP_ISA_ALL) {
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++)
-			pairs[lane] = in[0][lane] | (u64)in[1][lane] << 32;
+		pairs_store(to, in);
 	} else if (bytes == 16 && lanes == GP_ISA_ALL) {
-		for (u32 lane = 0; lane < GP_ISA_LANES; lane++) {
-			pairs[2 * lane] = in[0][lane] | (u64)in[1][lane] << 32;
-			pairs[2 * lane + 1] = in[2][lane] | (u64)in[3][lane] << 32;
-		}
+		quads_store(to, in);
 	} else {
 		for (; lanes; lanes &= lanes - 1) {
 			u32 lane = (u32)__builtin_ctzll(lanes);
