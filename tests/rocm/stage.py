@@ -101,11 +101,12 @@ class Stage:
 
 
 class View:
-    """A stage for one suite, or for a part of it: also knows which tests are its own, why one is not to be run, and whether its
-    kernels are executed."""
+    """A stage for one suite, or for a part of it: also knows which tests are its own, why one is not to be run, whether its kernels are
+    executed, how many of its tests were suspended and resumed at random, and how often."""
 
     def __init__(self, stage, omitted, part=0, parts=1, executes=lambda test: False):
         self.stage, self.omitted, self.part, self.parts, self.executes = stage, omitted, part, parts, executes
+        self.suspended = self.suspensions = 0
 
     def share(self, things):
         """Those of this part."""

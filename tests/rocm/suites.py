@@ -16,8 +16,14 @@ from stage import AGENT, EXAMPLES, SKIPPED, SOURCE
 ROCRTST = "/opt/libhsa-runtime64-tests/usr/libexec/rocm/libhsa-runtime64-tests"
 TESTS = "/usr/libexec/rocm"
 COMPUTE = os.environ.get("GP_ROCM_COMPUTE") == "on"  # kernels of all suites are executed
+SUSPEND = os.environ.get("GP_ROCM_SUSPEND") == "on"  # all tests of AMD are suspended and resumed at random
+SUSPENDER = ("python3", "/src/tests/rocm/suspended.py")
 # RCCL refuses to start with firmware as old as that of the model unless the second is set.
 RCCL_ENV = ("NCCL_SOCKET_IFNAME=lo", "HSA_NO_SCRATCH_RECLAIM=1")
+# Each channel is a work-group that waits, and its buffers for each pair of GPUs take megabytes of host memory. Collectives of many
+# megabytes, as in RCCL's own tests, need buffers of the usual size: with smaller ones RCCL sends the first half only.
+RCCL_FEW = ("NCCL_MAX_NCHANNELS=4",)
+RCCL_SMALL = (*RCCL_FEW, "NCCL_BUFFSIZE=65536")
 
 # Tests of kfdtest that look at what their shaders wrote: only tests that assemble a shader.
 SHADERS = re.compile(
@@ -30,7 +36,7 @@ SHADERS = re.compile(
 # these programs of rocPRIM would take minutes.
 LONG = "intrinsics_atomic|device_(find_first_of|merge_inplace|radix_sort|segmented_radix_sort|select)|lookback_reproducibility"
 EXECUTED = {"kfdtest": SHADERS, "rocrtst": re.compile(r"(?!rocrtstPerf\.).*"), "rocblas": re.compile(".*"),
-            "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "suspended": re.compile(".*"), "project": re.compile(r"(Tokens|LlamaServer)\..*")}
+            "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "suspended": re.compile(".*"), "rccl": re.compile(r"[28]:(returns|data)\..*"), "project": re.compile(r"(Tokens|LlamaServer)\..*")}
 # Of `suspended`: every eighth test of rocBLAS, and programs of rocPRIM.
 SUSPENDED_EACH = 8
 SUSPENSIONS = 10  # at least
@@ -140,11 +146,17 @@ def listed(stage, personality, name, command, options=(), env=()):
     return names, ("" if names else f"status {status}: {last_line(text)}")
 
 
+def times_suspended(text):
+    """As suspended.py says it."""
+    return sum(int(count) for count in re.findall(r"^suspended (\d+) times", text, re.MULTILINE))
+
+
 def gtests(stage, personality, name, command, **how):
     """A GoogleTest program. how: options, env, select(name), prefix (of names in `expected`), limit, seconds, alone,
-    shared (each part of the suite runs some of the tests), before (words in front of the command), machine(name) and arguments(name):
-    options of the machine and of the program for a test that runs alone."""
+    shared (each part of the suite runs some of the tests), suspend (at random), machine(name) and arguments(name): options of the
+    machine and of the program for a test that runs alone."""
     options, env = how.get("options", ()), how.get("env", ())
+    before = SUSPENDER if SUSPEND or how.get("suspend") else ()
     names, problem = listed(stage, personality, name, command, options, env)
     if not names:
         yield name, "fail", f"lists no test: {problem}"
@@ -159,11 +171,16 @@ def gtests(stage, personality, name, command, **how):
         machine = how["machine"](part[0]) if "machine" in how else options
         more = how["arguments"](part[0]) if "arguments" in how else ()
         filters = ["--gtest_also_run_disabled_tests", f"--gtest_filter={':'.join(part)}"]
-        words = [*how.get("before", ()), *command, *filters, *more]
+        words = [*before, *command, *filters, *more]
         return stage.vgpu(personality, words, machine, env, how.get("prefix", "") + part[0])
 
-    with open(stage.out / "logs" / f"{stage.label(f'{name}-{personality}')}.log", "wb") as log:
-        yield from gtest.run(names, words, log, how.get("limit", 60), time.monotonic() + how.get("seconds", 600), how.get("alone", False))
+    with open(stage.out / "logs" / f"{stage.label(f'{name}-{personality}')}.log", "w+b") as log:
+        for test, result, reason in gtest.run(names, words, log, how.get("limit", 60), time.monotonic() + how.get("seconds", 600),
+                                              how.get("alone", False)):
+            stage.suspended += bool(before) and result in ("pass", "fail")
+            yield test, result, reason
+        log.seek(0)
+        stage.suspensions += times_suspended(log.read().decode(errors="replace"))
 
 
 def rocrtst(stage, personality, short):
@@ -220,46 +237,51 @@ def rocprim(stage, personality, short, name="rocprim", programs_of_it=None, **ho
 
 def suspended(stage, personality, short):
     """Some of rocBLAS and rocPRIM again while they are suspended and resumed at random: the same results. llama.cpp is in `project`."""
-    before = {"before": ("python3", "/src/tests/rocm/suspended.py")}
     numbers = itertools.count()
-    runs = {"rocblas": rocblas(stage, personality, short, "suspended-rocblas", select=lambda test: not next(numbers) % SUSPENDED_EACH, **before),
-            "rocprim": rocprim(stage, personality, short, "suspended-rocprim", SUSPENDED_PROGRAMS, **before)}
+    runs = {"rocblas": rocblas(stage, personality, short, "suspended-rocblas", select=lambda test: not next(numbers) % SUSPENDED_EACH, suspend=True),
+            "rocprim": rocprim(stage, personality, short, "suspended-rocprim", SUSPENDED_PROGRAMS, suspend=True)}
     for name in stage.share(runs):
-        ran = 0
-        for test, result, reason in runs[name]:
-            ran += result in ("pass", "fail")
-            yield test, result, reason
-        logs = (stage.out / "logs").glob(f"suspended-{name}*{personality}*.log")
-        times = sum(int(count) for log in logs for count in re.findall(r"^suspended (\d+) times", log.read_text(errors="replace"), re.MULTILINE))
-        if ran:
-            yield f"{name}-suspensions", *(("pass", "") if times >= SUSPENSIONS else ("fail", f"{ran} tests were suspended {times} times"))
+        yield from counted(stage, name, runs[name])
+
+
+def counted(stage, name, results):
+    """`results`, and whether these tests were suspended at all."""
+    ran, times = -stage.suspended, -stage.suspensions
+    yield from results
+    ran, times = ran + stage.suspended, times + stage.suspensions
+    if ran:
+        yield f"{name}-suspensions", *(("pass", f"{times} times") if times >= SUSPENSIONS else ("fail", f"{ran} tests were suspended {times} times"))
 
 
 def collectives(stage, personality, count):
-    """A program that calls each collective once."""
+    """A program that calls each collective once and compares what every GPU has then."""
     names = ("AllReduce", "Reduce", "Broadcast", "AllGather", "Gather", "ReduceScatter", "Scatter", "AllToAll", "SendRecv")
-    # By default the buffers for each channel of each pair take gigabytes of host memory.
-    env = *RCCL_ENV, "NCCL_BUFFSIZE=65536", "NCCL_MAX_NCHANNELS=4"
-    script = ("gcc -w -o /tmp/collectives /src/tests/rocm/collectives.c -lamdhip64 -lrccl && "
-              f"exec {shlex.join(stage.machine(personality))} --count {count} -- /tmp/collectives")
-    status, text = stage.run(f"rccl-{personality}-{count}-collectives", stage.command(["sh", "-c", script], env), 1200)
-    for name in names:
-        returned = re.search(rf"^returned {name}$", text, re.MULTILINE)
-        yield f"{count}:returns.{name}", *(("pass", "") if returned else ("hang", "no end") if status is None else ("fail", last_line(text)))
+    machine = stage.machine(personality, f"{count}:data.{names[0]}")
+    words = [*machine, "--count", str(count), "--", *(SUSPENDER if SUSPEND else ()), "/tmp/collectives", "data"]
+    script = f"gcc -w -o /tmp/collectives /src/tests/rocm/collectives.c -lamdhip64 -lrccl && exec {shlex.join(words)}"
+    status, text = stage.run(f"rccl-{personality}-{count}-collectives", stage.command(["sh", "-c", script], (*RCCL_ENV, *RCCL_SMALL)), 1200)
+    stage.suspended += SUSPEND
+    stage.suspensions += times_suspended(text)
+    for what, word in (("returns", "returned"), ("data", "right")):
+        for name in names:
+            found = re.search(rf"^{word} {name}$", text, re.MULTILINE)
+            wrong = re.search(rf"^wrong {name}: .*", text, re.MULTILINE)
+            yield f"{count}:{what}.{name}", *(("pass", "") if found else ("hang", "no end") if status is None else
+                                              ("fail", wrong[0] if wrong else last_line(text)))
 
 
 def rccl(stage, personality, short):
-    """Every collective must return over two and eight GPUs; RCCL's own tests also check what was computed."""
+    """Every collective over two and eight GPUs, with the data; RCCL's own tests compare data as well, where their kernels are executed."""
     if stage.version == "6.4":
         yield from stage.share([("rccl", "absent", "Debian has RCCL 5.4.3 for HIP 5 beside it")])
         return
     command = [f"{TESTS}/librccl1-tests/rccl-UnitTests"]
     for count in stage.share((8, 2)):
         yield from collectives(stage, personality, count)
-        env = (*RCCL_ENV, f"UT_MIN_GPUS={count}", f"UT_MAX_GPUS={count}", "UT_POW2_GPUS=1", "UT_PROCESS_MASK=1",
-               "UT_DATATYPES=ncclFloat32", "UT_REDOPS=Sum")
+        env = (*RCCL_ENV, *RCCL_FEW, f"UT_MIN_GPUS={count}", f"UT_MAX_GPUS={count}", "UT_POW2_GPUS=1", "UT_PROCESS_MASK=1",
+               "UT_DATATYPES=ncclFloat32", "UT_REDOPS=Sum", "UT_TIMEOUT_US=600000000")
         for test, result, reason in gtests(stage, personality, f"rccl-{count}", command, options=("--count", str(count)), env=env,
-                                           prefix=f"{count}:", limit=90, seconds=240):
+                                           prefix=f"{count}:", limit=900 if COMPUTE else 90, seconds=7200 if COMPUTE else 240):
             yield f"{count}:{test}", result, reason
 
 
@@ -324,6 +346,8 @@ def kfdtest(stage, personality, short, program=None):
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
           "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "suspended": suspended, "rccl": rccl, "kfdtest": kfdtest}
+# Those of which every test is suspended with GP_ROCM_SUSPEND=on: all GoogleTest programs.
+OFTEN_SUSPENDED = ("rocrtst", "rocblas", "rocprim", "rccl", "kfdtest")
 # Those that consist of tests of this repository.
 OWN = ("tools", "programs", "examples", "project")
 # Those of --short, the parts into which the longer ones are cut, and an order: what takes long is begun first.

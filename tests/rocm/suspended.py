@@ -37,7 +37,7 @@ class Suspender(threading.Thread):
         """Of programs with work; one without a queue has nothing to suspend."""
         done = self.call("vgpu", "status", *self.machine, "--json")
         processes = json.loads(done.stdout)["processes"] if done.returncode == 0 else []
-        return [process["pid"] for process in processes if any(queue["type"] == "aql" for queue in process["queues"])]
+        return [process["pid"] for process in processes if any(queue["type"] in ("aql", "compute") for queue in process["queues"])]
 
     def run(self):
         pids = []
