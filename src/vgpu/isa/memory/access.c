@@ -5,9 +5,9 @@
  *
  * Waves of other GPUs, and threads of the CPU, poll what is stored. On the hardware an instruction
  * writes or reads a line of memory at once, and programs (RCCL) rely on it: a line ends with a
- * flag, and whoever sees the flag takes the rest. The processor has no such access. So each lane is
- * one access, stores go upwards and loads downwards: a load that finds the flag finds what was
- * stored before it.
+ * flag, and whoever sees the flag takes the rest. The processor has no such access, but one of 16
+ * bytes. So each lane is one (of 12 bytes, or across pages, more than one), stores go upwards and
+ * loads downwards: a load that finds the flag finds what was stored before it.
  */
 #include <immintrin.h>
 
@@ -21,19 +21,18 @@ typedef u64 __attribute__((aligned(1), may_alias)) loose64;
 typedef long long loose128 __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define ROW_VECTORS (GP_ISA_LANES * sizeof(u32) / sizeof(__m256i))
-
-typedef long long loose256 __attribute__((vector_size(32), aligned(1), may_alias));
+#define ROW_QUADS   (GP_ISA_LANES * sizeof(u32) / sizeof(loose128))
 
 static void row_load(u32 *to, const u8 *from)
 {
-	for (u32 i = ROW_VECTORS; i--;)
-		((loose256 *)to)[i] = ((const volatile loose256 *)from)[i];
+	for (u32 i = ROW_QUADS; i--;)
+		((loose128 *)to)[i] = ((const volatile loose128 *)from)[i];
 }
 
 static void row_store_all(u8 *to, const u32 *from)
 {
-	for (u32 i = 0; i < ROW_VECTORS; i++)
-		((volatile loose256 *)to)[i] = ((const loose256 *)from)[i];
+	for (u32 i = 0; i < ROW_QUADS; i++)
+		((volatile loose128 *)to)[i] = ((const loose128 *)from)[i];
 }
 
 static __m128i take(const u8 *from)
