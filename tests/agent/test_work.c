@@ -307,6 +307,7 @@ static void a_doorbell_behind_the_look_that_finds_the_others_drained_is_looked_a
 	submit(fake, &second, true, true);
 	assert_int_equal(heard(fd, &second), RISE);
 	finish(&second);
+	fake->now += GP_NS_PER_MS;
 	passed = &first;
 	fake->asked_for_time = ring_the_one_that_was_looked_at;
 	gp_agent_look_now(fake->agent);

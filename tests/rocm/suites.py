@@ -36,7 +36,9 @@ SHADERS = re.compile(
 # these programs of rocPRIM would take minutes.
 LONG = "intrinsics_atomic|device_(find_first_of|merge_inplace|radix_sort|segmented_radix_sort|select)|lookback_reproducibility"
 EXECUTED = {"kfdtest": SHADERS, "rocrtst": re.compile(r"(?!rocrtstPerf\.).*"), "rocblas": re.compile(".*"),
-            "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "suspended": re.compile(".*"), "rccl": re.compile(r"[28]:(returns|data)\..*"), "project": re.compile(r"(Tokens|LlamaServer)\..*")}
+            "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "suspended": re.compile(".*"),
+           
+            "rccl": re.compile(r"[28]:(returns|data)\..*"), "project": re.compile(r"(Tokens|LlamaServer)\..*")}
 # Of `suspended`: every eighth test of rocBLAS, and programs of rocPRIM.
 SUSPENDED_EACH = 8
 SUSPENSIONS = 10  # at least
