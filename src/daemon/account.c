@@ -46,12 +46,8 @@ static void add_open(struct gp_daemon_latency *latency, u64 usual, u64 since)
 static void add_open_requests(struct gp_daemon_latency *latency, u64 usual,
 			      const struct gp_daemon_requests *requests)
 {
-	for (u32 i = 0; i < GP_MIN(requests->count, (u32)GP_DAEMON_REQUESTS); i++) {
-		u64 begun = requests->begun[(requests->first + i) % GP_DAEMON_REQUESTS];
-
-		if (begun != UINT64_MAX)
-			add_open(latency, usual, begun);
-	}
+	for (u32 i = 0; i < GP_MIN(requests->count, (u32)GP_DAEMON_REQUESTS); i++)
+		add_open(latency, usual, gp_daemon_requests_begun(requests, i));
 }
 
 void gp_daemon_account_latency(const struct gp_daemon_job *job, struct gp_proto_msg_job *out)
@@ -82,11 +78,10 @@ u64 gp_daemon_account_oldest(const struct gp_daemon_job *job)
 		const struct gp_daemon_requests *requests = &client->requests;
 		u32 open = GP_MIN(requests->count, (u32)GP_DAEMON_REQUESTS);
 
-		if (!job->requests.count && client->busy)
+		if (!job->requests.count && !open && client->busy)
 			since = GP_MIN(since, client->busy_since);
-		for (u32 i = 0; job->requests.count && i < open; i++)
-			since = GP_MIN(since,
-				       requests->begun[(requests->first + i) % GP_DAEMON_REQUESTS]);
+		for (u32 i = 0; i < open; i++)
+			since = GP_MIN(since, gp_daemon_requests_begun(requests, i));
 	}
 	return now - since;
 }

@@ -51,13 +51,13 @@ u64 gp_daemon_latency_at(const struct gp_daemon_latency *latency, u32 permille)
 	return latency->max_ns;
 }
 
-/* How many are open is what the program says; of those, no begin is known. */
-static void resync(struct gp_daemon_requests *requests, u32 open)
+/* How many are open is what the program says; of those, it is known that they are open now. */
+static void resync(struct gp_daemon_requests *requests, u32 open, u64 at_ns)
 {
 	requests->first = 0;
 	requests->count = open;
 	for (u32 i = 0; i < GP_DAEMON_REQUESTS; i++)
-		requests->begun[i] = UINT64_MAX;
+		requests->begun[i] = at_ns | GP_DAEMON_OR_EARLIER;
 }
 
 u64 gp_daemon_requests_note(struct gp_daemon_requests *requests, bool begin, u32 open, u64 at_ns)
@@ -67,7 +67,7 @@ u64 gp_daemon_requests_note(struct gp_daemon_requests *requests, bool begin, u32
 	if (begin && !open)
 		return UINT64_MAX; /* cannot be */
 	if (requests->count + (begin ? 1 : -1u) != open)
-		resync(requests, begin ? open - 1 : open + 1);
+		resync(requests, begin ? open - 1 : open + 1, at_ns);
 	if (begin) {
 		if (requests->count < GP_DAEMON_REQUESTS)
 			requests->begun[(requests->first + requests->count) % GP_DAEMON_REQUESTS] =
@@ -76,8 +76,15 @@ u64 gp_daemon_requests_note(struct gp_daemon_requests *requests, bool begin, u32
 		return UINT64_MAX;
 	}
 	begun = requests->begun[requests->first % GP_DAEMON_REQUESTS];
-	requests->begun[requests->first % GP_DAEMON_REQUESTS] = UINT64_MAX;
+	/* Its place is that of the first one for which there was none, if there is one. */
+	requests->begun[requests->first % GP_DAEMON_REQUESTS] = at_ns | GP_DAEMON_OR_EARLIER;
 	requests->first++;
 	requests->count--;
-	return begun == UINT64_MAX ? begun : at_ns - GP_MIN(begun, at_ns);
+	return begun & GP_DAEMON_OR_EARLIER ? UINT64_MAX : at_ns - GP_MIN(begun, at_ns);
+}
+
+u64 gp_daemon_requests_begun(const struct gp_daemon_requests *requests, u32 index)
+{
+	return requests->begun[(requests->first + index) % GP_DAEMON_REQUESTS] &
+	       ~GP_DAEMON_OR_EARLIER;
 }

@@ -29,9 +29,14 @@ u64 gp_daemon_latency_at(const struct gp_daemon_latency *latency, u32 permille);
  * oldest is taken to end first. The mean is exact in any order.
  */
 struct gp_daemon_requests {
-	u64 begun[GP_DAEMON_REQUESTS];
+	u64 begun[GP_DAEMON_REQUESTS]; /* of the oldest of them */
 	u32 first, count;
 };
+#define GP_DAEMON_OR_EARLIER (1ull << 63) /* in `begun`: it began then or before */
+
+/* When the open request of this index, counted from the oldest, began at the latest. index <
+ * GP_DAEMON_REQUESTS. */
+u64 gp_daemon_requests_begun(const struct gp_daemon_requests *requests, u32 index);
 /* A request begins or ends. `open`: how many there are after it, as the program says; if that does
  * not agree with what was seen, the begins of the open ones are not known. Returns the latency of
  * the one that ended, or UINT64_MAX. */

@@ -164,6 +164,41 @@ static void one_under_way_counts_with_its_time_so_far(void **state)
 	rig_free(rig);
 }
 
+/* More requests than there are places for: how old one is at least is still known. */
+static void the_age_of_many_open_requests_is_known_at_least(void **state)
+{
+	struct gp_daemon_requests requests = {0};
+	u32 open = 0;
+
+	(void)state;
+	for (u64 at = 1; at <= 100; at++)
+		assert_int_equal(gp_daemon_requests_note(&requests, true, ++open, at), UINT64_MAX);
+	for (u64 at = 1001; at <= 1200; at++) {
+		u64 took = gp_daemon_requests_note(&requests, false, --open, at);
+
+		if (at <= 1000 + GP_DAEMON_REQUESTS)
+			assert_int_equal(took, 1000);
+		else
+			assert_int_equal(took, UINT64_MAX);
+		gp_daemon_requests_note(&requests, true, ++open, at);
+		for (u32 i = 0; i < GP_DAEMON_REQUESTS; i++)
+			assert_true(gp_daemon_requests_begun(&requests, i) <= at);
+		/* No older than it can be: its turn comes after a round of all places. */
+		if (at > 1000 + 2 * GP_DAEMON_REQUESTS)
+			assert_true(gp_daemon_requests_begun(&requests, 0) >=
+				    at - GP_DAEMON_REQUESTS);
+	}
+	/* It hangs. */
+	assert_true(gp_daemon_requests_begun(&requests, 0) <= 1200);
+	/* The program says how many are open: those of which nothing was seen are open since then.
+	 */
+	gp_daemon_requests_note(&requests, true, 3, 2000);
+	assert_int_equal(gp_daemon_requests_begun(&requests, 0), 2000);
+	assert_int_equal(gp_daemon_requests_note(&requests, false, 2, 2100), UINT64_MAX);
+	assert_int_equal(gp_daemon_requests_note(&requests, false, 1, 2200), UINT64_MAX);
+	assert_int_equal(gp_daemon_requests_note(&requests, false, 0, 2300), 300);
+}
+
 static void one_that_is_not_longer_than_usual_does_not_count_yet(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -309,6 +344,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_ended_keeps_its_totals),
 		cmocka_unit_test(announced_requests_replace_bursts),
 		cmocka_unit_test(one_under_way_counts_with_its_time_so_far),
+		cmocka_unit_test(the_age_of_many_open_requests_is_known_at_least),
 		cmocka_unit_test(one_that_is_not_longer_than_usual_does_not_count_yet),
 		cmocka_unit_test(waiting_is_counted_once_and_not_from_the_start_of_the_backlog),
 		cmocka_unit_test(idle_jobs_have_no_backlog),

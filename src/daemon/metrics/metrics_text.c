@@ -238,8 +238,8 @@ static void oldest(struct gp_daemon *daemon, struct gp_buf *out)
 	gp_daemon_metrics_describe(
 		out, "longest_work_seconds", "gauge",
 		"Of the work that is under way, for how long the oldest has been, by class: "
-		"announced requests of jobs that have any, otherwise bursts. Without jobs that the "
-		"host has stopped or that are suspended by hand.");
+		"announced requests of jobs that have any, otherwise bursts. Without jobs that are "
+		"stopped, suspended by hand or by name, or swapped out.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		gp_daemon_metrics_series(out, "longest_work_seconds");
 		gp_daemon_metrics_label(out, "class", gp_daemon_metrics_classes[i]);
