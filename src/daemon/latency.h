@@ -38,8 +38,8 @@ struct gp_daemon_requests {
  * GP_DAEMON_REQUESTS. */
 u64 gp_daemon_requests_begun(const struct gp_daemon_requests *requests, u32 index);
 /* A request begins or ends. `open`: how many there are after it, as the program says; if that does
- * not agree with what was seen, the begins of the open ones are not known. Returns the latency of
- * the one that ended, or UINT64_MAX. */
+ * not agree with what was seen, of the open ones it is only known that they are. Returns the
+ * latency of the one that ended, or UINT64_MAX. */
 u64 gp_daemon_requests_note(struct gp_daemon_requests *requests, bool begin, u32 open, u64 at_ns);
 
 #endif

@@ -21,7 +21,7 @@ SUSPENDER = ("python3", "/src/tests/rocm/suspended.py")
 # RCCL refuses to start with firmware as old as that of the model unless the second is set.
 RCCL_ENV = ("NCCL_SOCKET_IFNAME=lo", "HSA_NO_SCRATCH_RECLAIM=1")
 # Each channel is a work-group that waits, and its buffers for each pair of GPUs take megabytes of host memory. Collectives of many
-# megabytes, as in RCCL's own tests, need buffers of the usual size: with smaller ones RCCL sends the first half only.
+# megabytes, as in RCCL's own tests, need buffers of the usual size: with smaller ones the second half of 2 MiB does not arrive.
 RCCL_FEW = ("NCCL_MAX_NCHANNELS=4",)
 RCCL_SMALL = (*RCCL_FEW, "NCCL_BUFFSIZE=65536")
 
@@ -37,7 +37,6 @@ SHADERS = re.compile(
 LONG = "intrinsics_atomic|device_(find_first_of|merge_inplace|radix_sort|segmented_radix_sort|select)|lookback_reproducibility"
 EXECUTED = {"kfdtest": SHADERS, "rocrtst": re.compile(r"(?!rocrtstPerf\.).*"), "rocblas": re.compile(".*"),
             "rocprim": re.compile(rf"test_(?!({LONG}):).*"), "suspended": re.compile(".*"),
-           
             "rccl": re.compile(r"[28]:(returns|data)\..*"), "project": re.compile(r"(Tokens|LlamaServer)\..*")}
 # Of `suspended`: every eighth test of rocBLAS, and programs of rocPRIM.
 SUSPENDED_EACH = 8
@@ -348,7 +347,7 @@ def kfdtest(stage, personality, short, program=None):
 
 SUITES = {"tools": tools, "programs": programs, "examples": examples, "benchmarks": benchmarks, "project": project,
           "rocrtst": rocrtst, "rocblas": rocblas, "rocprim": rocprim, "suspended": suspended, "rccl": rccl, "kfdtest": kfdtest}
-# Those of which every test is suspended with GP_ROCM_SUSPEND=on: all GoogleTest programs.
+# Those of which every test is suspended with GP_ROCM_SUSPEND=on.
 OFTEN_SUSPENDED = ("rocrtst", "rocblas", "rocprim", "rccl", "kfdtest")
 # Those that consist of tests of this repository.
 OWN = ("tools", "programs", "examples", "project")
